@@ -1,0 +1,108 @@
+"""One error root; every class has a stable code, and the family says what may follow.
+
+Texts name what was wrong and what to do. They never carry a document, a prompt, a secret or
+personal data, because they are shown to operators and written to logs.
+"""
+
+from datetime import timedelta
+from typing import ClassVar
+
+
+class AfterhookError(Exception):
+    """Something went wrong in Afterhook."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
+
+
+class TransientError(AfterhookError):
+    """It may work next time."""
+
+    code: ClassVar[str] = "transient"
+
+    def __init__(self, message: str | None = None, *, retry_after: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class PermanentError(AfterhookError):
+    """It will fail the same way until somebody changes the input or the configuration."""
+
+    code: ClassVar[str] = "permanent"
+
+
+class OutcomeUnknownError(AfterhookError):
+    """A call was sent and nobody knows whether the outside carried it out."""
+
+    code: ClassVar[str] = "outcome_unknown"
+
+
+class StorageUnavailable(TransientError):
+    """The storage account did not answer, or not in time."""
+
+    code: ClassVar[str] = "storage_unavailable"
+
+
+class QueueUnavailable(TransientError):
+    """The message bus did not answer, or not in time."""
+
+    code: ClassVar[str] = "queue_unavailable"
+
+
+class AttemptTimedOut(TransientError):
+    """The task did not finish within its attempt timeout."""
+
+    code: ClassVar[str] = "attempt_timed_out"
+
+
+class TaskFailed(PermanentError):
+    """The task ended with an error that it does not declare."""
+
+    code: ClassVar[str] = "task_failed"
+
+
+class UnknownTask(PermanentError):
+    """No task of this name is deployed."""
+
+    code: ClassVar[str] = "unknown_task"
+
+
+class Conflict(AfterhookError):
+    """The stored job changed since it was read."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class IllegalTransition(AfterhookError):
+    """A job cannot go from its state to the one asked for."""
+
+    code: ClassVar[str] = "illegal_transition"
+
+
+class UnreadableMessage(AfterhookError):
+    """The queue message is not one that Afterhook can read."""
+
+    code: ClassVar[str] = "unreadable_message"
+
+
+class NewerSchema(AfterhookError):
+    """The queue message was written by a newer version; it waits for that version."""
+
+    code: ClassVar[str] = "newer_schema"
+
+
+class ConfigurationError(AfterhookError):
+    """A setting or pipeline.toml is wrong; the text lists every problem."""
+
+    code: ClassVar[str] = "configuration_invalid"
+
+
+class DeadLettered(AfterhookError):
+    """Raised to the platform so that a message ends in the dead-letter queue; the reason is in the job's row."""
+
+    code: ClassVar[str] = "dead_lettered"
+
+    def __init__(self, job_id: str, reason: str) -> None:
+        super().__init__(f"{job_id}: {reason}")

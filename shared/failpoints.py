@@ -1,0 +1,60 @@
+"""Named points at which the fault tests stop, freeze or kill the process.
+
+Nothing in the application installs a hook: no setting, header or message can reach it. The local
+stack's fault tools, which are never deployed, call `install` in their own process.
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+
+Hook = Callable[[str], Awaitable[None]]
+
+
+class Point(StrEnum):
+    """Every point, named for what has just happened or is about to happen there."""
+
+    INTAKE_BEFORE_STORE = "intake-before-store"
+    INTAKE_BEFORE_JOB_ROW = "intake-before-job-row"
+    INTAKE_AFTER_JOB_ROW = "intake-after-job-row"
+    INTAKE_BEFORE_OPEN_ROW = "intake-before-open-row"
+    INTAKE_AFTER_OPEN_ROW = "intake-after-open-row"
+    INTAKE_BEFORE_SEND = "intake-before-send"
+    INTAKE_AFTER_SEND = "intake-after-send"
+    WORKER_BEFORE_CLAIM = "worker-before-claim"
+    WORKER_AFTER_CLAIM = "worker-after-claim"
+    TASK_RUNNING = "task-running"
+    WORKER_BEFORE_RESULT_BLOB = "worker-before-result-blob"
+    WORKER_AFTER_RESULT_BLOB = "worker-after-result-blob"
+    WORKER_AFTER_SUCCESS = "worker-after-success"
+    WORKER_AFTER_OPEN_ROW_REMOVED = "worker-after-open-row-removed"
+    WORKER_AFTER_TURN_SENT = "worker-after-turn-sent"
+    WORKER_AFTER_TURN_WRITTEN = "worker-after-turn-written"
+    WORKER_AFTER_NUDGE = "worker-after-nudge"
+    WORKER_BEFORE_DEAD = "worker-before-dead"
+    WORKER_AFTER_DEAD = "worker-after-dead"
+    DEADLETTER_BEFORE_DEAD = "deadletter-before-dead"
+    DEADLETTER_BEFORE_CASE = "deadletter-before-case"
+    CASE_AFTER_CASE_ROW = "case-after-case-row"
+    CASE_AFTER_GROUP = "case-after-group"
+    CASE_AFTER_JOB_MARKED = "case-after-job-marked"
+    DEADLETTER_AFTER_CASE = "deadletter-after-case"
+    RESUBMIT_BEFORE_BATCH = "resubmit-before-batch"
+    RESUBMIT_BEFORE_SEND = "resubmit-before-send"
+    RESUBMIT_AFTER_SEND = "resubmit-after-send"
+    CLOSE_AFTER_BATCH = "close-after-batch"
+    SWEEP_AFTER_NUDGE = "sweep-after-nudge"
+
+
+_hook: Hook | None = None
+
+
+def install(hook: Hook | None) -> None:
+    """Set or clear the hook. For the fault tools only."""
+    global _hook  # noqa: PLW0603  one hook a process is the point
+    _hook = hook
+
+
+async def reach(point: Point) -> None:
+    """Tell the hook, if one is installed, that execution came to `point`."""
+    if _hook is not None:
+        await _hook(point.value)
