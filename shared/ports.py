@@ -1,0 +1,271 @@
+"""What the application needs of the outside, in its own words. Adapters and fakes keep one contract.
+
+Every port method raises StorageUnavailable or QueueUnavailable (never an SDK's error) when the other side
+does not answer in time; each call is bounded in time by its adapter.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from shared.jobs import Category, Job
+from shared.messages import JobMessage
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The present time, aware UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Randomness(Protocol):
+    def fraction(self) -> float:
+        """Uniform in [0, 1): for jitter."""
+        ...
+
+    def token(self) -> str:
+        """Unguessable and unique, URL-safe: for leases and message suffixes."""
+        ...
+
+
+class RowKind(StrEnum):
+    """The rows that lie beside a job's row, in its partition."""
+
+    TIMELINE = "timeline"
+    ATTEMPT = "attempt"
+    DECISION = "decision"
+    INPUT = "input"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row beside the job: `data` is JSON-able, `content` raw bytes (up to 48 KiB)."""
+
+    kind: RowKind
+    key: str  # unique within the kind; rows come back in its order
+    data: Mapping[str, Any] = field(default_factory=dict)
+    content: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A job as it was read: `version` guards the next commit, `read_at` is the storage's own time."""
+
+    job: Job
+    version: str
+    read_at: datetime
+
+
+class JobStore(Protocol):
+    async def insert(self, job: Job, rows: Sequence[Row]) -> bool:
+        """Insert the job and its rows in one batch; False when the job exists already (nothing changes).
+
+        A repeat of this very insert whose answer was lost returns True.
+        """
+        ...
+
+    async def load(self, job_id: str) -> Snapshot | None: ...
+
+    async def commit(self, snapshot: Snapshot, job: Job, rows: Sequence[Row] = ()) -> Snapshot:
+        """Replace the job and add rows in one batch, if the job is still as in `snapshot`.
+
+        Raises Conflict when it changed (also when this commit's own answer was lost and it was applied:
+        re-read to tell).
+        """
+        ...
+
+    async def add_row(self, job_id: str, row: Row) -> None:
+        """Write a row without touching the job (the same key overwrites)."""
+        ...
+
+    async def rows(self, job_id: str, kind: RowKind) -> list[Row]: ...
+
+    async def row(self, job_id: str, kind: RowKind, key: str) -> Row | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEntry:
+    """One row of the open index. Times are the storage's own."""
+
+    job_id: str
+    release: int
+    written_at: datetime
+    version: str
+    nudges: int = 0
+    nudged_at: datetime | None = None
+
+
+class OpenIndex(Protocol):
+    async def put(self, job_id: str, release: int) -> None:
+        """Upsert; keeps nothing of an earlier row."""
+        ...
+
+    async def remove(self, job_id: str, release: int, *, version: str | None = None) -> None:
+        """Delete if present; with `version` only if unchanged since (otherwise nothing happens)."""
+        ...
+
+    def entries(self) -> AsyncIterator[OpenEntry]:
+        """Every open row, page by page, in no order."""
+        ...
+
+    async def note_nudge(self, entry: OpenEntry, at: datetime) -> None:
+        """Count a nudge on the row, if it is still there."""
+        ...
+
+
+class CaseState(StrEnum):
+    OPEN = "open"
+    CLOSED = "closed"
+    RESUBMITTED = "resubmitted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A dead job (or an unreadable message, `job_id` = `msg_{sequence number}`) in front of a person."""
+
+    job_id: str
+    release: int
+    state: CaseState
+    category: Category
+    code: str
+    message: str
+    task_type: str
+    source: str
+    fingerprint: str
+    attempts: int
+    dead_at: datetime
+    input_ref: str | None = None
+    operator: str | None = None
+    reason: str | None = None
+    decided_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseFilter:
+    state: CaseState = CaseState.OPEN
+    category: Category | None = None
+    task_type: str | None = None
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasePage:
+    cases: tuple[Case, ...]
+    cursor: str | None  # opaque; None on the last page
+
+
+class CaseStore(Protocol):
+    """The list of cases, newest first, by state: a projection of the jobs' rows."""
+
+    async def file(self, case: Case) -> bool:
+        """Put an open case, if this (job_id, release) has none in any state; False if it had."""
+        ...
+
+    async def get(self, job_id: str, release: int | None = None) -> Case | None:
+        """The case of that release, or of the latest."""
+        ...
+
+    async def decide(self, case: Case) -> None:
+        """Move the case to its decided state (idempotent)."""
+        ...
+
+    async def page(self, wanted: CaseFilter, *, limit: int, cursor: str | None) -> CasePage:
+        """Up to `limit` cases, newest first. Raises ValueError for a cursor that is none of ours."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """All failures of one kind; `count` counts each (job, release) once."""
+
+    fingerprint: str
+    task_type: str
+    code: str
+    category: Category
+    count: int
+    first_seen: datetime
+    alerted: bool
+
+
+class GroupStore(Protocol):
+    async def add(self, case: Case) -> Group:
+        """Count the case in its group, exactly once however often it is called."""
+        ...
+
+    async def mark_alerted(self, fingerprint: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobInfo:
+    ref: str
+    size: int
+    content_type: str | None
+
+
+class BlobStore(Protocol):
+    """Blobs by `container/path`."""
+
+    async def put_if_absent(self, ref: str, content: bytes, content_type: str) -> bool:
+        """False when a blob of that name exists already; its content stays."""
+        ...
+
+    async def info(self, ref: str) -> BlobInfo | None: ...
+
+    async def read(self, ref: str, *, max_bytes: int) -> bytes | None:
+        """The content, or None when there is none. Raises ValueError when larger than `max_bytes`."""
+        ...
+
+
+class MessageBus(Protocol):
+    async def send(
+        self, message: JobMessage, *, at: datetime | None = None, suffix: str | None = None
+    ) -> None:
+        """Confirmed by the broker on return. `at` delays it until then.
+
+        Without `suffix` the message id is the turn's own, so that a repeat is dropped by duplicate
+        detection; a nudge passes a unique `suffix`, or it would be dropped itself.
+        """
+        ...
+
+    async def send_raw(
+        self, body: bytes, properties: Mapping[str, str | int], *, message_id: str, at: datetime | None
+    ) -> None:
+        """A message kept as it is: one that this version cannot read yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """What people are told when a kind of failure first appears. Nothing private."""
+
+    fingerprint: str
+    task_type: str
+    code: str
+    category: Category
+    count: int
+    link: str | None
+
+
+class AlertSink(Protocol):
+    async def notify(self, alert: Alert) -> None:
+        """Deliver, or raise TransientError; telling twice is better than not telling."""
+        ...
+
+
+class Telemetry(Protocol):
+    def count(self, name: str, **labels: str) -> None:
+        """Add one to a counter. Labels come from small fixed sets: never ids or personal data."""
+        ...
+
+    def observe(self, name: str, value: float, **labels: str) -> None: ...
+
+
+class AccessPolicy(Protocol):
+    def may_read(self, source: str, user_id: str | None, ref: str) -> bool:
+        """Whether a job of this source and user may read the document `ref`."""
+        ...
