@@ -1,0 +1,45 @@
+"""Free ports on loopback that stay ours while a part is down.
+
+Linux hands out ephemeral ports from 32768 up (`net.ipv4.ip_local_port_range`). A part that listens up there can
+lose its port while it restarts: a client that keeps connecting may be given that very port as its source and
+connect to itself. So parts get ports from below that range.
+"""
+
+import random
+import socket
+from collections.abc import Iterator
+
+LOOPBACK = "127.0.0.1"
+_LOWEST, _HIGHEST = 20_000, 32_000
+_TRIES = 200
+
+
+class NoFreePortError(RuntimeError):
+    """No port could be bound in many tries."""
+
+
+def is_free(port: int) -> bool:
+    """Whether `port` can be listened on at loopback now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count: int, chance: random.Random | None = None) -> list[int]:
+    """`count` different ports that were free a moment ago; whoever uses them must still expect a conflict."""
+    found: list[int] = []
+    for port in _candidates(chance or random.SystemRandom()):
+        if port not in found and is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise NoFreePortError(f"found no {count} free ports between {_LOWEST} and {_HIGHEST} on {LOOPBACK}")
+
+
+def _candidates(chance: random.Random) -> Iterator[int]:
+    return (chance.randrange(_LOWEST, _HIGHEST) for _ in range(_TRIES))
