@@ -100,7 +100,7 @@ class ConfigurationError(AfterhookError):
 
 
 class DeadLettered(AfterhookError):
-    """Raised to the platform so that a message ends in the dead-letter queue; the reason is in the job's row."""
+    """Raised to the platform so that a message ends in the dead-letter queue; the row has the reason."""
 
     code: ClassVar[str] = "dead_lettered"
 

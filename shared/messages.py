@@ -77,9 +77,7 @@ def read_message(body: bytes, properties: Mapping[str, Any]) -> JobMessage:
         raise UnreadableMessage("The body is not JSON.") from None
     if not isinstance(document, dict):
         raise UnreadableMessage("The body is not a JSON object.")
-    schema = document.get("schema")
-    if not _whole(schema):
-        raise UnreadableMessage("The body has no whole number `schema`.")
+    schema = _number(document, "schema")
     if schema > SCHEMA:
         raise NewerSchema(f"The message has schema {schema}; this version reads {SCHEMA}.")
     return JobMessage(
@@ -94,10 +92,6 @@ def read_message(body: bytes, properties: Mapping[str, Any]) -> JobMessage:
         turn=_number(properties, "turn"),
         traceparent=_optional_text(properties, "traceparent"),
     )
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:
@@ -116,7 +110,7 @@ def _optional_text(document: Mapping[str, Any], name: str) -> str | None:
 
 def _number(document: Mapping[str, Any], name: str) -> int:
     value = document.get(name)
-    if not isinstance(value, int) or not _whole(value):
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise UnreadableMessage(f"`{name}` is missing or not a whole number.")
     return value
 

@@ -199,6 +199,10 @@ class GroupStore(Protocol):
 
     async def mark_alerted(self, fingerprint: str) -> None: ...
 
+    async def unalerted(self) -> list[Group]:
+        """Groups whose alert is not confirmed yet; cost follows their number, not the table's size."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobInfo:
@@ -236,6 +240,10 @@ class MessageBus(Protocol):
         self, body: bytes, properties: Mapping[str, str | int], *, message_id: str, at: datetime | None
     ) -> None:
         """A message kept as it is: one that this version cannot read yet."""
+        ...
+
+    async def check(self) -> None:
+        """Return if the queue can be reached; else raise QueueUnavailable."""
         ...
 
 
