@@ -1,0 +1,8 @@
+"""`pipeline.toml`: which webhooks start which tasks, and how those are run.
+
+The types are here; `shared.pipeline.loader` reads the file (and imports what that needs).
+"""
+
+from shared.pipeline.model import Pipeline, Route, SourcePolicy, TaskPolicy
+
+__all__ = ["Pipeline", "Route", "SourcePolicy", "TaskPolicy"]

@@ -1,0 +1,66 @@
+"""The pipeline as the application uses it: sources, their routes, and task policies."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from shared.retry import RetryPolicy
+
+
+class Expression(Protocol):
+    """A compiled JMESPath expression."""
+
+    @property
+    def expression(self) -> str:
+        """The text it was compiled from."""
+        ...
+
+    def search(self, value: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Events whose type matches `event` (a glob) start `task`.
+
+    At most one of `input_ref` (finds the name of a document in storage) and `input` (finds the input
+    itself) is set; with neither, the whole event is the input. `user` finds on whose behalf.
+    """
+
+    event: str
+    pattern: re.Pattern[str]
+    task: str
+    input_ref: Expression | None = None
+    input: Expression | None = None
+    user: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePolicy:
+    """One sender. `secrets` names the settings that hold its secrets, the current one first."""
+
+    name: str
+    scheme: str
+    secrets: tuple[str, ...]
+    max_body: int  # bytes
+    tolerance: timedelta
+    allowed_inputs: tuple[str, ...]  # prefixes `container/folder/`
+    routes: tuple[Route, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPolicy:
+    """How a task is run and retried."""
+
+    name: str
+    attempt_timeout: timedelta
+    max_document: int  # bytes
+    sentences: int
+    retry: RetryPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    sources: Mapping[str, SourcePolicy]
+    tasks: Mapping[str, TaskPolicy]
