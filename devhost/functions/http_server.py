@@ -1,0 +1,158 @@
+"""The HTTP front: routing, keys, limits, and one function call a request."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Mapping
+
+from aiohttp import web
+from azure.functions.meta import Datum
+
+from devhost.functions import convert
+from devhost.functions.context import child_trace
+from devhost.functions.http_data import (
+    Target,
+    http_datum,
+    join_headers,
+    parse_query,
+    parse_target,
+    request_url,
+    scheme_of,
+)
+from devhost.functions.http_response import to_response
+from devhost.functions.http_routing import HttpRoute, Router
+from devhost.functions.invocation import Invoker
+from devhost.functions.keys import AccessKeys
+from devhost.functions.log import host_log
+
+DEFAULT_BODY_LIMIT = 104_857_600
+"""Bytes; the app setting FUNCTIONS_REQUEST_BODY_SIZE_LIMIT changes it."""
+ANSWER_SECONDS = 230.0
+"""The platform's load balancer waits no longer for an answer; the function runs on."""
+_HEADER_LIMIT = 32_768
+_LINE_LIMIT = 8_192
+
+
+class HttpFront:
+    """Listens on 127.0.0.1 and answers from the app's HTTP functions."""
+
+    def __init__(
+        self,
+        router: Router,
+        keys: AccessKeys,
+        invoker: Invoker,
+        *,
+        body_limit: int = DEFAULT_BODY_LIMIT,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self._router = router
+        self._keys = keys
+        self._invoker = invoker
+        self._body_limit = body_limit
+        self._answer_seconds = answer_seconds
+        self._stopping = False
+        self._calls: set[asyncio.Task[web.Response]] = set()
+        app = web.Application(client_max_size=body_limit)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        # The body must reach the function as it was sent, so a compressed one stays compressed.
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=_LINE_LIMIT,
+            max_field_size=_HEADER_LIMIT,
+            shutdown_timeout=1.0,
+        )
+        self._site: web.SockSite | None = None
+
+    async def start(self, port: int) -> int:
+        """Listen on `port` (0: a free one) and return the port."""
+        await self._runner.setup()
+        listener = socket.create_server(("127.0.0.1", port), backlog=512)
+        self._site = web.SockSite(self._runner, listener)
+        await self._site.start()
+        return int(listener.getsockname()[1])
+
+    async def stop_accepting(self) -> None:
+        """Refuse new connections; requests on open ones are answered 503 from now on."""
+        self._stopping = True
+        if self._site is not None:
+            await self._site.stop()
+
+    async def close(self) -> None:
+        await self._runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        started = time.monotonic()
+        target = parse_target(request.raw_path)
+        response = await self._answer(request, target)
+        host_log.info(
+            "event=http method=%s path=%r status=%d ms=%d",
+            request.method,
+            target.path,
+            response.status,
+            round((time.monotonic() - started) * 1000),
+        )
+        return response
+
+    async def _answer(self, request: web.Request, target: Target) -> web.Response:
+        if self._stopping:
+            return web.Response(status=503, headers={"Connection": "close"})
+        try:
+            headers = join_headers(request.raw_headers)
+        except UnicodeDecodeError:
+            return web.Response(status=400)
+        found = self._router.find(request.method, target.path)
+        if found is None:
+            return _homepage() if target.path == "/" else web.Response(status=404)
+        route, values = found
+        query = parse_query(target.query)
+        if not self._keys.allow(route.auth_level, route.function.name, _given_key(headers, query)):
+            return web.Response(status=401)
+        length = request.content_length or 0
+        if length > self._body_limit:
+            return web.Response(status=413, headers={"Connection": "close"})
+        # A body without Content-Length (chunked) never reaches a function.
+        body = await request.read() if length > 0 else b""
+        url = request_url(scheme_of(headers.get("x-forwarded-proto")), headers.get("host", ""), target)
+        call = asyncio.create_task(
+            self._call(route, http_datum(request.method, url, headers, query, values, body), headers)
+        )
+        return await self._within_limit(call, route)
+
+    async def _within_limit(self, call: asyncio.Task[web.Response], route: HttpRoute) -> web.Response:
+        """The call's answer, or 504; a client that waits no longer does not stop the function."""
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        done, _ = await asyncio.wait({call}, timeout=self._answer_seconds)
+        if done:
+            return call.result()
+        host_log.warning(
+            "event=answer_timeout function=%s after_s=%g", route.function.name, self._answer_seconds
+        )
+        return web.Response(status=504)
+
+    async def _call(self, route: HttpRoute, datum: Datum, headers: Mapping[str, str]) -> web.Response:
+        function = route.function
+        try:
+            argument = convert.decode(function, datum)
+            trace = child_trace(headers.get("traceparent"), headers.get("tracestate"))
+            result = await self._invoker.invoke(function, argument, trace)
+        except Exception:  # noqa: BLE001 - whatever the function raises is its 500; the invoker has logged it
+            return web.Response(status=500)
+        if function.return_binding is None:
+            return web.Response(status=204)
+        try:
+            return to_response(convert.encode(function, result))
+        except Exception as error:  # noqa: BLE001 - a result HTTP cannot carry is the function's 500
+            host_log.error("event=bad_result function=%s", function.name, exc_info=error)
+            return web.Response(status=500)
+
+
+def _given_key(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
+    """The header wins over `?code=`."""
+    return headers.get("x-functions-key") or query.get("code")
+
+
+def _homepage() -> web.Response:
+    return web.Response(text="Your Functions app is up and running.")

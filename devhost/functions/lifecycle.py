@@ -1,0 +1,120 @@
+"""From start to drained: load the app, start every listener, say so, and stop in order at SIGTERM."""
+
+import asyncio
+import importlib
+import json
+import os
+import signal
+import sys
+from typing import TextIO
+
+from devhost.functions.definitions import FunctionDefinition
+from devhost.functions.discovery import load_functions, without_disabled
+from devhost.functions.errors import StartError
+from devhost.functions.hostjson import HostConfig, read_host_json
+from devhost.functions.http_routing import Router
+from devhost.functions.http_server import DEFAULT_BODY_LIMIT, HttpFront
+from devhost.functions.invocation import Invoker
+from devhost.functions.keys import AccessKeys, generate_keys, read_keys
+from devhost.functions.log import configure_logging, host_log
+from devhost.functions.options import Options
+from devhost.functions.settings import AppSettings, read_values
+
+START_FAILED = 1
+
+
+async def run(options: Options, ready: TextIO) -> int:
+    """Run the host until SIGTERM or SIGINT; returns the exit code. Start errors go to the log."""
+    try:
+        return await _serve(options, ready)
+    except StartError as error:
+        for problem in error.problems:
+            host_log.error("event=start_failed %s", problem)
+        return START_FAILED
+
+
+async def _serve(options: Options, ready: TextIO) -> int:
+    config, settings = _configure(options)
+    _install_plugins(options.plugins)
+    functions = without_disabled(load_functions(options.app, settings), settings)
+    keys = read_keys(options.keys) if options.keys else generate_keys(f.name for f in functions)
+    invoker = Invoker(config.function_timeout, _thread_count(settings))
+    front = HttpFront(
+        Router(functions, config.route_prefix),
+        keys,
+        invoker,
+        body_limit=_body_limit(settings),
+        answer_seconds=options.answer_seconds,
+    )
+    stop = _stop_event()
+    try:
+        port = await front.start(options.port)
+    except OSError as error:
+        raise StartError(f"port {options.port} cannot be used: {error.strerror}") from None
+    _say_ready(ready, port, functions, None if options.keys else keys)
+    await stop.wait()
+    host_log.info("event=stopping running=%d grace_s=%g", invoker.running, options.grace_seconds)
+    await front.stop_accepting()
+    if not await invoker.wait_idle(options.grace_seconds):
+        host_log.error("event=cut_off running=%d", invoker.running)
+    await front.close()
+    host_log.info("event=stopped")
+    return 0
+
+
+def _configure(options: Options) -> tuple[HostConfig, AppSettings]:
+    config = read_host_json(options.host_json)
+    configure_logging(config.log_level)
+    if options.settings is not None:
+        os.environ.update(read_values(options.settings))
+    os.chdir(options.app)
+    return config, AppSettings(os.environ)
+
+
+def _install_plugins(plugins: tuple[str, ...]) -> None:
+    for name in plugins:
+        try:
+            module = importlib.import_module(name)
+        except ImportError as error:
+            raise StartError(f"--plugin {name}: {error}") from error
+        install = getattr(module, "install", None)
+        if install is not None:
+            install()
+
+
+def _thread_count(settings: AppSettings) -> int | None:
+    """`PYTHON_THREADPOOL_THREAD_COUNT`, 1 to 32; otherwise Python's own default, as in the worker."""
+    given = settings.get("PYTHON_THREADPOOL_THREAD_COUNT") or ""
+    return int(given) if given.isdecimal() and 1 <= int(given) <= 32 else None
+
+
+def _body_limit(settings: AppSettings) -> int:
+    given = settings.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or ""
+    return int(given) if given.isdecimal() else DEFAULT_BODY_LIMIT
+
+
+def _stop_event() -> asyncio.Event:
+    """Set at the first SIGTERM or SIGINT; a second one ends the process at once."""
+    stop = asyncio.Event()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            host_log.error("event=stopped_at_once")
+            sys.stderr.flush()
+            os._exit(130)
+        stop.set()
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, on_signal)
+    return stop
+
+
+def _say_ready(
+    ready: TextIO, port: int, functions: list[FunctionDefinition], keys: AccessKeys | None
+) -> None:
+    host_log.info("event=started port=%d functions=%s", port, ",".join(f.name for f in functions))
+    line: dict[str, object] = {"url": f"http://127.0.0.1:{port}", "port": port, "pid": os.getpid()}
+    if keys is not None:
+        line["keys"] = keys.as_dict()
+    ready.write(json.dumps(line) + "\n")
+    ready.flush()

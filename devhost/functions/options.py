@@ -1,0 +1,62 @@
+"""The command line of the host."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from devhost.functions.http_server import ANSWER_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to run, and how."""
+
+    app: Path
+    port: int
+    settings: Path | None
+    host_json: Path
+    keys: Path | None
+    state: Path | None
+    plugins: tuple[str, ...]
+    grace_seconds: float
+    answer_seconds: float
+
+
+def parse_options(arguments: list[str] | None = None) -> Options:
+    """Read the command line; paths become absolute, as the app's folder becomes the working directory."""
+    parser = argparse.ArgumentParser(prog="python -m devhost.functions", description=__doc__)
+    parser.add_argument("--app", type=Path, required=True, help="folder of function_app.py")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument(
+        "--settings", type=Path, help="local.settings.json (default: the app's, if it has one)"
+    )
+    parser.add_argument("--host-json", type=Path, help="host.json (default: the app's)")
+    parser.add_argument(
+        "--keys", type=Path, help="JSON file of access keys (default: fresh ones, printed when ready)"
+    )
+    parser.add_argument("--state", type=Path, help="folder that remembers when timers ran")
+    parser.add_argument(
+        "--plugin", action="append", default=[], metavar="MODULE", help="import first, call its install()"
+    )
+    parser.add_argument(
+        "--grace", type=float, default=60.0, help="seconds that running functions get at SIGTERM"
+    )
+    parser.add_argument(
+        "--answer-timeout", type=float, default=ANSWER_SECONDS, help="seconds until a client gets 504"
+    )
+    given = parser.parse_args(arguments)
+    app = given.app.resolve()
+    own_settings = app / "local.settings.json"
+    return Options(
+        app=app,
+        port=given.port,
+        settings=given.settings.resolve()
+        if given.settings
+        else (own_settings if own_settings.is_file() else None),
+        host_json=(given.host_json or app / "host.json").resolve(),
+        keys=given.keys.resolve() if given.keys else None,
+        state=given.state.resolve() if given.state else None,
+        plugins=tuple(given.plugin),
+        grace_seconds=given.grace,
+        answer_seconds=given.answer_timeout,
+    )
