@@ -1,0 +1,1 @@
+"""The tour: the documents it uses and the script that makes them."""

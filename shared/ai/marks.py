@@ -1,0 +1,14 @@
+"""Punctuation that ends, closes, opens or breaks, for the scripts that have such marks."""
+
+DASHES = "-\N{EN DASH}\N{EM DASH}"
+LINE_HYPHENS = "-\N{HYPHEN}\N{SOFT HYPHEN}"
+CLOSERS = "\"')]\N{RIGHT SINGLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}»\N{RIGHT CORNER BRACKET}』"
+OPENERS = "\"'([\N{LEFT SINGLE QUOTATION MARK}\N{LEFT DOUBLE QUOTATION MARK}«¿¡"
+ENDS_ANYWHERE = (
+    "。\N{FULLWIDTH EXCLAMATION MARK}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH FULL STOP}"
+    "\N{ARABIC FULL STOP}\N{ARABIC QUESTION MARK}\N{DEVANAGARI DANDA}"
+)
+"""Ends a sentence whatever follows."""
+ENDS = ".!?…" + ENDS_ANYWHERE
+"""Ends a sentence, the Latin ones only before a space."""
+APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"

@@ -1,0 +1,29 @@
+"""The seam between tasks and whoever does the AI work."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary, and who made it how: every result says so."""
+
+    text: str
+    sentences: tuple[str, ...]
+    """The summary's sentences in their order."""
+    provider: str
+    method: str
+    """`extractive`: sentences taken from the document."""
+    label: str
+    """One sentence for the reader about what this is."""
+
+
+class Summarizer(Protocol):
+    """Summarises text. What blocks or computes long does so off the event loop."""
+
+    async def summarize(self, text: str, *, sentences: int) -> Summary:
+        """Return a summary of at most `sentences` sentences (one at least) of a text that has words.
+
+        Raises a `TransientError` or `PermanentError` that quotes nothing of the text.
+        """
+        ...

@@ -1,0 +1,49 @@
+"""What a task is: bytes in, bytes out, or an error whose family says what may follow."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """Which run this is; for identifiers passed outside and for log lines."""
+
+    job_id: str
+    attempt: int
+    release: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInput:
+    """The input, read by the worker."""
+
+    ref: str
+    name: str
+    """The file's name as far as one is known, for its extension; never logged."""
+    size: int
+    """Bytes."""
+    content_type: str | None
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What is stored as the job's result."""
+
+    content: bytes
+    content_type: str
+
+
+class Task(Protocol):
+    """One kind of AI work. Running it again after a crash must be safe: it has no effects of its own."""
+
+    name: ClassVar[str]
+
+    @property
+    def max_input_bytes(self) -> int:
+        """What the worker refuses to download more than."""
+        ...
+
+    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
+        """Do the work, or raise `TransientError` if it may work next time, else `PermanentError`."""
+        ...
