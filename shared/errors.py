@@ -5,6 +5,7 @@ personal data, because they are shown to operators and written to logs.
 """
 
 from datetime import timedelta
+from pathlib import PurePath
 from typing import ClassVar
 
 
@@ -106,3 +107,13 @@ class DeadLettered(AfterhookError):
 
     def __init__(self, job_id: str, reason: str) -> None:
         super().__init__(f"{job_id}: {reason}")
+
+
+def where_raised(error: BaseException) -> str:
+    """The last places of the error's trace, for a log line: a foreign error's text may be private."""
+    places, trace = [], error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places.append(f"{PurePath(code.co_filename).name}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return " > ".join(places[-4:])

@@ -1,0 +1,71 @@
+"""Closing a case: nothing more will be done about it.
+
+An open row guards the way from the job's row to the list of cases, so that a crash in between leaves no
+closed job in the open list.
+"""
+
+from dataclasses import replace
+
+from shared.deadletters.decisions import (
+    Decision,
+    decision_row,
+    fingerprint_of_request,
+    load_job,
+    refuse_unless_decidable,
+    repeated,
+)
+from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
+from shared.errors import Conflict
+from shared.failpoints import Point, reach
+from shared.finishing import finish
+from shared.jobs import JobState
+from shared.ports import CaseState
+from shared.services import Services
+
+
+async def close(services: Services, job_id: str, decision: Decision) -> None:
+    """Close the case of `job_id`. Raises a Refusal, or StorageUnavailable."""
+    if job_id.startswith("msg_"):
+        await _close_message(services, job_id, decision)
+        return
+    request_hash = fingerprint_of_request({"operator": decision.operator, "reason": decision.reason})
+    snapshot = await load_job(services, job_id)
+    earlier = await repeated(services, job_id, decision)
+    if earlier is not None:
+        if earlier.get("request_hash") != request_hash:
+            raise IdempotencyKeyReused
+        await finish(services, snapshot.job, snapshot.job.release)
+        return
+    refuse_unless_decidable(snapshot.job)
+    now = services.clock.now()
+    closed = snapshot.job.moved(JobState.CLOSED, now, claim=snapshot.job.claim + 1)
+    rows = [
+        decision_row(snapshot.job, CaseState.CLOSED, decision, request_hash, now),
+        services.timeline(closed, "closed", at=now),
+    ]
+    await services.open_index.put(job_id, closed.release)
+    try:
+        await services.jobs.commit(snapshot, closed, rows)
+    except Conflict:
+        raise ChangedMeanwhile from None
+    await reach(Point.CLOSE_AFTER_BATCH)
+    await finish(services, closed, closed.release)
+    services.telemetry.count("cases_closed", task_type=closed.task_type)
+
+
+async def _close_message(services: Services, case_id: str, decision: Decision) -> None:
+    """An unreadable message has no job: its case is all there is."""
+    case = await services.cases.get(case_id)
+    if case is None:
+        raise CaseNotFound(f"There is no case {case_id}.")
+    if case.state is not CaseState.OPEN:
+        raise AlreadyDone("The case is closed already.")
+    decided = replace(
+        case,
+        state=CaseState.CLOSED,
+        operator=decision.operator,
+        reason=decision.reason,
+        decided_at=services.clock.now(),
+    )
+    await services.cases.decide(decided)
+    services.telemetry.count("cases_closed", task_type=case.task_type)

@@ -1,0 +1,78 @@
+"""An operator's decision on a case: resubmit or close. Each needs an operator and a reason, and is kept."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shared.deadletters.refusals import (
+    AlreadyDone,
+    CaseNotFiled,
+    CaseNotFound,
+    NotDead,
+)
+from shared.finishing import decision_key
+from shared.jobs import Job, JobState
+from shared.ports import CaseState, Row, RowKind, Snapshot
+from shared.services import Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Who decides, why, and the caller's Idempotency-Key if there is one."""
+
+    operator: str
+    reason: str
+    idempotency_key: str | None = None
+
+
+def fingerprint_of_request(parts: Mapping[str, Any]) -> str:
+    """A hash of what was asked for: tells a repeat from another request under the same key."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def decision_row(
+    job: Job, state: CaseState, decision: Decision, request_hash: str, now: datetime, **more: Any
+) -> Row:
+    """The kept decision. The key is one for each release and kind: a second one cannot be written."""
+    data = {
+        "action": "close" if state is CaseState.CLOSED else "resubmit",
+        "operator": decision.operator,
+        "reason": decision.reason,
+        "at": now.isoformat(),
+        "release": job.release,
+        "idempotency_key": decision.idempotency_key,
+        "request_hash": request_hash,
+        **more,
+    }
+    return Row(kind=RowKind.DECISION, key=decision_key(job.release, state), data=data)
+
+
+async def repeated(services: Services, job_id: str, decision: Decision) -> Mapping[str, Any] | None:
+    """The decision that was made under this Idempotency-Key, if any."""
+    if decision.idempotency_key is None:
+        return None
+    for row in await services.jobs.rows(job_id, RowKind.DECISION):
+        if row.data.get("idempotency_key") == decision.idempotency_key:
+            return row.data
+    return None
+
+
+async def load_job(services: Services, job_id: str) -> Snapshot:
+    snapshot = await services.jobs.load(job_id)
+    if snapshot is None:
+        raise CaseNotFound(f"There is no case {job_id}.")
+    return snapshot
+
+
+def refuse_unless_decidable(job: Job) -> None:
+    """Raise the refusal that fits, unless the job is dead and its case is filed."""
+    if job.final:
+        raise AlreadyDone(f"The job is {job.state}; there is nothing to decide.")
+    if job.state is not JobState.DEAD:
+        raise NotDead(f"The job is {job.state}; a decision is possible once it is dead.")
+    if not job.case_filed:
+        raise CaseNotFiled

@@ -1,0 +1,69 @@
+"""Why an operator's decision cannot be carried out: each with its HTTP status and what to do instead."""
+
+from typing import ClassVar
+
+from shared.errors import AfterhookError
+
+
+class Refusal(AfterhookError):
+    """The decision cannot be carried out."""
+
+    code: ClassVar[str] = "refused"
+    status: ClassVar[int] = 409
+
+
+class CaseNotFound(Refusal):
+    """There is no case of this id."""
+
+    code: ClassVar[str] = "case_not_found"
+    status: ClassVar[int] = 404
+
+
+class AlreadyDone(Refusal):
+    """The job is finished; there is nothing to decide."""
+
+    code: ClassVar[str] = "already_done"
+
+
+class NotDead(Refusal):
+    """The job is under way; a decision is possible once it is dead."""
+
+    code: ClassVar[str] = "not_dead"
+
+
+class CaseNotFiled(Refusal):
+    """The job is dead but its case is still being filed. Try again in a few seconds."""
+
+    code: ClassVar[str] = "case_not_filed"
+
+
+class OutcomeUnknown(Refusal):
+    """Nobody knows whether the outside carried it out. Reconcile first."""
+
+    code: ClassVar[str] = "outcome_unknown"
+
+
+class NotResubmittable(Refusal):
+    """The case is an unreadable message: no job stands behind it. Close it once its cause is mended."""
+
+    code: ClassVar[str] = "not_resubmittable"
+
+
+class InputRefused(Refusal):
+    """The new input cannot be used."""
+
+    code: ClassVar[str] = "input_refused"
+    status: ClassVar[int] = 422
+
+
+class IdempotencyKeyReused(Refusal):
+    """This Idempotency-Key was used for another decision. Use a new one."""
+
+    code: ClassVar[str] = "idempotency_key_reused"
+    status: ClassVar[int] = 422
+
+
+class ChangedMeanwhile(Refusal):
+    """The job changed while the decision was written. Look at it again."""
+
+    code: ClassVar[str] = "changed_meanwhile"

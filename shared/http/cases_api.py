@@ -1,0 +1,166 @@
+"""`/dead-letters`: list, show, resubmit and close. Every decision needs an operator and a reason."""
+
+import json
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from shared.deadletters.close import close
+from shared.deadletters.decisions import Decision
+from shared.deadletters.refusals import CaseNotFound
+from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
+from shared.http.views import case_view, decision_view, failure_view, timeline_view
+from shared.jobs import Category
+from shared.ports import CaseFilter, CaseState, RowKind
+from shared.services import Services
+from shared.webhooks.parsing import parse_object
+from shared.webhooks.rejections import WebhookRejected
+
+PAGE_LIMIT = 100
+BODY_LIMIT = 1024 * 1024
+_KEY_LIMIT = 255
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+E = TypeVar("E", bound=StrEnum)
+
+
+class CloseBody(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    operator: Annotated[Words, Field(max_length=200)]
+    reason: Words
+
+
+class ResubmitBody(CloseBody):
+    input_ref: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
+    input: Any = None
+    at: AwareDatetime | None = None
+
+
+async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
+    """A page of cases, newest first, open ones unless `state` says otherwise."""
+    query = request.query
+    wanted = CaseFilter(
+        state=_choice(CaseState, query.get("state"), "state") or CaseState.OPEN,
+        category=_choice(Category, query.get("category"), "category"),
+        task_type=query.get("task_type"),
+        fingerprint=query.get("fingerprint"),
+    )
+    try:
+        page = await services.cases.page(wanted, limit=_limit(query.get("limit")), cursor=query.get("cursor"))
+    except ValueError:
+        raise BadRequest("`cursor` is not one that this list gave out.", code="bad_cursor") from None
+    return answer_json(200, {"cases": [case_view(case) for case in page.cases], "cursor": page.cursor})
+
+
+async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
+    """One case with all that an operator needs to decide: failure, attempts, decisions, timeline."""
+    case_id = request.params.get("job_id", "")
+    case = await services.cases.get(case_id)
+    if case is None:
+        raise CaseNotFound
+    view = case_view(case)
+    snapshot = await services.jobs.load(case_id)
+    if snapshot is not None:
+        rows = services.jobs.rows
+        job = snapshot.job
+        view |= {
+            "status": job.state.value,
+            "job_release": job.release,
+            "failure": failure_view(job.failure) if job.failure else None,
+            "attempt_log": [dict(row.data) for row in await rows(case_id, RowKind.ATTEMPT)],
+            "decisions": [decision_view(row) for row in await rows(case_id, RowKind.DECISION)],
+            "timeline": [timeline_view(row) for row in await rows(case_id, RowKind.TIMELINE)],
+        }
+    return answer_json(200, view)
+
+
+async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
+    """Release the job once more: 202 with its release number."""
+    body = _body(ResubmitBody, request)
+    if body.input_ref is not None and body.input is not None:
+        raise BadRequest("Give `input_ref` or `input`, not both.", code="bad_request")
+    wanted = Resubmission(
+        input_ref=body.input_ref, content=_content(body.input), at=_future(services, body.at)
+    )
+    done = await resubmit(services, request.params.get("job_id", ""), _decision(body, request), wanted)
+    answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
+    if not done.queued:
+        answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
+    return answer_json(202, answer)
+
+
+async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
+    """Close the case: nothing more will be done about it."""
+    body = _body(CloseBody, request)
+    case_id = request.params.get("job_id", "")
+    await close(services, case_id, _decision(body, request))
+    return answer_json(200, {"job_id": case_id, "status": "closed"})
+
+
+def _decision(body: CloseBody, request: HttpRequest) -> Decision:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not 0 < len(key) <= _KEY_LIMIT:
+        raise BadRequest(f"`Idempotency-Key` must have 1 to {_KEY_LIMIT} characters.")
+    return Decision(operator=body.operator, reason=body.reason, idempotency_key=key)
+
+
+B = TypeVar("B", bound=CloseBody)
+
+
+def _body(model: type[B], request: HttpRequest) -> B:
+    if len(request.body) > BODY_LIMIT:
+        raise BadRequest(f"The body is over {BODY_LIMIT} bytes.", code="body_too_large", status=413)
+    try:
+        document = parse_object(request.body)
+    except WebhookRejected as error:
+        raise BadRequest(str(error), code="malformed_body") from None
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise _bad_body(error) from None
+
+
+def _bad_body(error: ValidationError) -> BadRequest:
+    """What is wrong with which field, without what was sent."""
+    details = error.errors(include_url=False, include_input=False, include_context=False)
+    fields = [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in details]
+    names = {name for name, _ in fields}
+    text = "; ".join(f"`{name}`: {message}" for name, message in fields)
+    for required in ("operator", "reason"):
+        if required in names:
+            return BadRequest(
+                f"A decision needs an operator and a reason. {text}", code=f"{required}_required"
+            )
+    return BadRequest(text)
+
+
+def _content(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+
+
+def _future(services: Services, at: datetime | None) -> datetime | None:
+    return at if at is not None and at > services.clock.now() else None
+
+
+def _choice(kind: type[E], value: str | None, name: str) -> E | None:
+    if value is None:
+        return None
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(member.value for member in kind)
+        raise BadRequest(f"`{name}` must be one of: {choices}.") from None
+
+
+def _limit(value: str | None) -> int:
+    if value is None:
+        return 50
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= PAGE_LIMIT:
+        raise BadRequest(f"`limit` must be a whole number from 1 to {PAGE_LIMIT}.")
+    return int(value)

@@ -1,0 +1,47 @@
+"""`POST /webhooks/{source}`: the signature is the authentication."""
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+from urllib.parse import urlsplit
+
+from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, unavailable
+from shared.intake import Accepted, Ignored, Intake, Receipt, SourceNotConfigured
+from shared.webhooks.base import WebhookRequest
+
+
+async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
+    """202 for a new event, 200 for a known or unwanted one; a batch answers with a list."""
+    webhook = WebhookRequest(
+        method=request.method,
+        headers=request.headers,
+        query=urlsplit(request.url).query,
+        url=request.url,
+        body=request.body,
+    )
+    try:
+        receipts = await intake.receive(request.params.get("source", ""), webhook)
+    except SourceNotConfigured as error:
+        return unavailable(error.code, str(error))
+    return _answer(receipts)
+
+
+def _answer(receipts: Sequence[Receipt]) -> HttpAnswer:
+    if len(receipts) != 1:
+        accepted = [receipt for receipt in receipts if isinstance(receipt, Accepted)]
+        if not accepted:
+            return answer_json(200, {"status": "ignored"})
+        new = any(not receipt.duplicate for receipt in accepted)
+        jobs = [_job(receipt) for receipt in accepted]
+        return answer_json(202 if new else 200, {"status": "accepted", "jobs": jobs})
+    receipt = receipts[0]
+    match receipt:
+        case Ignored():
+            return answer_json(200, {"status": "ignored"})
+        case Accepted():
+            return answer_json(200 if receipt.duplicate else 202, {"status": "accepted", **_job(receipt)})
+        case _:
+            assert_never(receipt)
+
+
+def _job(receipt: Accepted) -> dict[str, Any]:
+    return {"job_id": receipt.job_id, "duplicate": receipt.duplicate}

@@ -1,0 +1,92 @@
+"""Where a job's input lies, how it is stored, and how a worker gets it.
+
+A small input lies inline, in a row beside the job; a larger one in a blob of the job's own; and a job may
+name a document that is in storage already, if its source may read it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from shared.documents.errors import DocumentMissing, DocumentNotAllowed, DocumentTooLarge
+from shared.errors import PermanentError
+from shared.jobs import Job
+from shared.ports import Row, RowKind
+from shared.services import Services
+from shared.tasks.base import TaskInput
+
+INLINE_LIMIT = 32 * 1024
+_INLINE = "inline/"
+
+
+class InputMissing(PermanentError):
+    """The event named no input. Check the route's expression, then resubmit with an input."""
+
+    code = "input_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedInput:
+    """An input with its reference: `row` to be written with the job, or `blob` to be written before it."""
+
+    ref: str
+    row: Row | None = None
+    blob: bytes | None = None
+
+
+def place_input(job_id: str, content: bytes) -> PlacedInput:
+    """Decide where `content` will lie. The reference holds its hash, so that writing it twice is harmless."""
+    sha = hashlib.sha256(content).hexdigest()
+    if len(content) <= INLINE_LIMIT:
+        row = Row(kind=RowKind.INPUT, key=sha, data={"size": len(content)}, content=content)
+        return PlacedInput(ref=f"{_INLINE}{job_id}/{sha}", row=row)
+    return PlacedInput(ref=f"inputs/{job_id}/{sha}", blob=content)
+
+
+async def store_input(services: Services, placed: PlacedInput) -> None:
+    """Write the blob of a large input; a small one needs nothing before the job's batch."""
+    if placed.blob is not None:
+        await services.blobs.put_if_absent(placed.ref, placed.blob, "application/octet-stream")
+
+
+def is_own(job_id: str, ref: str) -> bool:
+    """Whether `ref` is an input that was stored for this job itself."""
+    return ref.startswith((f"{_INLINE}{job_id}/", f"inputs/{job_id}/"))
+
+
+def may_use(services: Services, job: Job, ref: str) -> bool:
+    """Whether the job may read `ref`: its own input, or a document that its source and user may read."""
+    return is_own(job.job_id, ref) or services.access.may_read(job.source, job.user_id, ref)
+
+
+async def read_input(services: Services, job: Job, limit: int) -> TaskInput:
+    """The job's input, of at most `limit` bytes.
+
+    Raises InputMissing, DocumentNotAllowed, DocumentMissing or DocumentTooLarge.
+    """
+    ref = job.input_ref
+    if ref is None:
+        raise InputMissing
+    if not may_use(services, job, ref):
+        raise DocumentNotAllowed
+    if ref.startswith(_INLINE):
+        return await _read_inline(services, job.job_id, ref)
+    info = await services.blobs.info(ref)
+    if info is None:
+        raise DocumentMissing
+    if info.size > limit:
+        raise DocumentTooLarge
+    try:
+        content = await services.blobs.read(ref, max_bytes=limit)
+    except ValueError:
+        raise DocumentTooLarge from None
+    if content is None:
+        raise DocumentMissing
+    name = ref.rsplit("/", 1)[-1]
+    return TaskInput(ref=ref, name=name, size=len(content), content_type=info.content_type, content=content)
+
+
+async def _read_inline(services: Services, job_id: str, ref: str) -> TaskInput:
+    row = await services.jobs.row(job_id, RowKind.INPUT, ref.rsplit("/", 1)[-1])
+    if row is None or row.content is None:
+        raise DocumentMissing
+    return TaskInput(ref=ref, name="inline", size=len(row.content), content_type=None, content=row.content)

@@ -1,0 +1,205 @@
+"""From a webhook to a stored and queued job.
+
+Order: source, size, signature, freshness, strict parse, route, dedupe by insert, queue, answer. Nothing is
+stored for a webhook that is refused, and nothing is acknowledged that is not stored and queued.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.errors import AfterhookError, QueueUnavailable, StorageUnavailable
+from shared.failpoints import Point, reach
+from shared.inputs import place_input, store_input
+from shared.jobs import Job, JobState, job_id_for
+from shared.messages import JobMessage
+from shared.pipeline import Route, SourcePolicy
+from shared.ports import Row, RowKind
+from shared.services import Services
+from shared.webhooks.base import WebhookEvent, WebhookRequest
+from shared.webhooks.registry import scheme_named
+from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource
+from shared.webhooks.routing import extract, route_for
+from shared.webhooks.secrets import SourceKeys
+
+log = logging.getLogger("afterhook.intake")
+ANSWER_WITHIN_SECONDS = 8.0  # GitHub waits ten, Twilio fifteen
+EVENT_INLINE_LIMIT = 32 * 1024
+
+
+class SourceNotConfigured(AfterhookError):
+    """The source has no usable secret. Set it; the sender should try again."""
+
+    code = "source_not_configured"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    job_id: str
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Verified, but no route wants this type of event."""
+
+
+Receipt = Accepted | Ignored
+
+
+class Intake:
+    """Takes webhooks for all configured sources."""
+
+    def __init__(self, services: Services, keys: Mapping[str, SourceKeys]) -> None:
+        self._services = services
+        self._keys = keys
+
+    async def receive(self, source: str, request: WebhookRequest) -> Sequence[Receipt]:
+        """One receipt for each event in the request.
+
+        Raises WebhookRejected (the sender's fault, nothing was stored), SourceNotConfigured,
+        StorageUnavailable or QueueUnavailable (ours: the sender should try again).
+        """
+        policy = self._services.pipeline.sources.get(source)
+        if policy is None:
+            raise UnknownSource
+        _check_size(policy, request)
+        keys = self._keys.get(source)
+        if keys is None or not keys.usable:
+            raise SourceNotConfigured
+        scheme = scheme_named(policy.scheme)
+        verified = scheme.verify(request, keys.keys, self._services.clock.now(), policy.tolerance)
+        self._services.telemetry.count("webhooks_verified", source=source, secret=str(verified.secret_index))
+        events = scheme.read(request)
+        return [await self._within_deadline(policy, event, request) for event in events]
+
+    async def _within_deadline(
+        self, policy: SourcePolicy, event: WebhookEvent, request: WebhookRequest
+    ) -> Receipt:
+        """Bounded, so that the sender hears from us before it gives up, also while storage hangs."""
+        stage = _Stage()
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
+                return await self._take(policy, event, request, stage)
+        except TimeoutError:
+            if stage.stored:
+                raise QueueUnavailable("The message bus did not answer in time.") from None
+            raise StorageUnavailable("The storage account did not answer in time.") from None
+
+    async def _take(
+        self, policy: SourcePolicy, event: WebhookEvent, request: WebhookRequest, stage: "_Stage"
+    ) -> Receipt:
+        route = route_for(policy, event.event_type)
+        if route is None:
+            return Ignored()
+        job, rows = await self._prepare(policy, route, event, request)
+        inserted = await self._store(job, rows)
+        stage.stored = True
+        if not inserted:
+            return await self._duplicate(job)
+        await reach(Point.INTAKE_BEFORE_SEND)
+        await self._services.bus.send(JobMessage.for_job(job))
+        await reach(Point.INTAKE_AFTER_SEND)
+        self._services.telemetry.count("webhooks_accepted", source=policy.name, task_type=job.task_type)
+        return Accepted(job.job_id, duplicate=False)
+
+    async def _prepare(
+        self, policy: SourcePolicy, route: Route, event: WebhookEvent, request: WebhookRequest
+    ) -> tuple[Job, list[Row]]:
+        """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
+        services, now = self._services, self._services.clock.now()
+        keys = self._keys[policy.name]
+        job_id = job_id_for(policy.name, event.account, event.event_id)
+        found = extract(route, event)
+        placed = place_input(job_id, found.content) if found.content is not None else None
+        job = Job(
+            job_id=job_id,
+            source=policy.name,
+            account=keys.pseudonym(event.account),
+            event_id=keys.pseudonym(event.event_id),
+            event_type=event.event_type,
+            task_type=route.task,
+            user_id=keys.user_pseudonym(found.user_id),
+            body_sha256=hashlib.sha256(event.raw).hexdigest(),
+            input_ref=placed.ref if placed else found.input_ref,
+            traceparent=_traceparent(request),
+            created_at=now,
+            updated_at=now,
+            released_at=now,
+            event_time=event.event_time,
+        )
+        rows = [services.timeline(job, "accepted", at=now)]
+        if placed is not None:
+            await store_input(services, placed)
+            rows += [placed.row] if placed.row else []
+        elif len(event.raw) <= EVENT_INLINE_LIMIT:
+            rows.append(Row(kind=RowKind.EVENT, key="body", data={"size": len(event.raw)}, content=event.raw))
+        return job, rows
+
+    async def _store(self, job: Job, rows: Sequence[Row]) -> bool:
+        """Insert the job and its open row at the same time; both are confirmed on return."""
+        await reach(Point.INTAKE_BEFORE_STORE)
+        inserted, opened = await asyncio.gather(
+            self._insert(job, rows), self._open(job), return_exceptions=True
+        )
+        for outcome in (inserted, opened):
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return inserted is True
+
+    async def _insert(self, job: Job, rows: Sequence[Row]) -> bool:
+        await reach(Point.INTAKE_BEFORE_JOB_ROW)
+        inserted = await self._services.jobs.insert(job, rows)
+        await reach(Point.INTAKE_AFTER_JOB_ROW)
+        return inserted
+
+    async def _open(self, job: Job) -> None:
+        await reach(Point.INTAKE_BEFORE_OPEN_ROW)
+        await self._services.open_index.put(job.job_id, job.release)
+        await reach(Point.INTAKE_AFTER_OPEN_ROW)
+
+    async def _duplicate(self, job: Job) -> Accepted:
+        """The event is known. Its message is sent again if it may never have been sent."""
+        services = self._services
+        services.telemetry.count("webhooks_duplicate", source=job.source)
+        snapshot = await services.jobs.load(job.job_id)
+        if snapshot is None:
+            raise StorageUnavailable("The job's row was there a moment ago and is not now.")
+        existing = snapshot.job
+        if existing.body_sha256 != job.body_sha256:
+            services.telemetry.count("webhooks_same_id_other_body", source=job.source)
+            row = services.timeline(existing, "same_id_other_body")
+            await services.jobs.add_row(existing.job_id, row)
+        if existing.final or existing.case_filed or existing.release > job.release:
+            await services.open_index.remove(job.job_id, job.release)
+        elif existing.state is JobState.QUEUED and existing.claim == 0:
+            # The turn's own message id: had it been sent, duplicate detection drops this one.
+            await reach(Point.INTAKE_BEFORE_SEND)
+            await services.bus.send(JobMessage.for_job(existing))
+            await reach(Point.INTAKE_AFTER_SEND)
+        return Accepted(job.job_id, duplicate=True)
+
+
+@dataclass(slots=True)
+class _Stage:
+    stored: bool = False
+
+
+def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
+    """The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
+    length = request.headers.get("content-length", "").strip()
+    if not (length.isascii() and length.isdigit()):
+        raise LengthRequired
+    if len(request.body) > policy.max_body or int(length[:20]) > policy.max_body:
+        raise BodyTooLarge(f"The body is over this source's limit of {policy.max_body:,} bytes.")
+
+
+def _traceparent(request: WebhookRequest) -> str | None:
+    """The caller's W3C trace context, if it has the standard's form."""
+    value = request.headers.get("traceparent", "")
+    parts = value.split("-")
+    lengths = [len(part) for part in parts]
+    hexadecimal = all(character in "0123456789abcdef-" for character in value)
+    return value if lengths == [2, 32, 16, 2] and hexadecimal else None

@@ -1,0 +1,52 @@
+"""All that the use cases are given: the ports, the policies and the names they write down."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.jobs import Job
+from shared.pipeline import Pipeline
+from shared.ports import (
+    AccessPolicy,
+    AlertSink,
+    BlobStore,
+    CaseStore,
+    Clock,
+    GroupStore,
+    JobStore,
+    MessageBus,
+    OpenIndex,
+    Randomness,
+    Row,
+    RowKind,
+    Telemetry,
+)
+from shared.settings import Settings
+from shared.tasks.base import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    settings: Settings
+    pipeline: Pipeline
+    jobs: JobStore
+    open_index: OpenIndex
+    cases: CaseStore
+    groups: GroupStore
+    blobs: BlobStore
+    bus: MessageBus
+    alerts: AlertSink
+    telemetry: Telemetry
+    clock: Clock
+    randomness: Randomness
+    access: AccessPolicy
+    tasks: Mapping[str, Task]
+    worker: str
+    app_version: str
+
+    def timeline(self, job: Job, event: str, *, at: datetime | None = None, code: str | None = None) -> Row:
+        """A timeline row: its key sorts by time and is unique, so rows never overwrite each other."""
+        moment = at or self.clock.now()
+        key = f"{moment:%Y%m%dT%H%M%S.%f}-{self.randomness.token()[:8]}"
+        data = {"at": moment.isoformat(), "event": event, "release": job.release, "attempt": job.attempt}
+        return Row(kind=RowKind.TIMELINE, key=key, data=data if code is None else {**data, "code": code})

@@ -1,0 +1,137 @@
+"""The sweep: a timer that reads the open index, and only it, so that no job is ever forgotten.
+
+For each open row it takes one pure decision. A nudge is noted on the row and the next one waits longer, so
+that a long backlog does not multiply messages.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from shared.deadletters.alerting import alert
+from shared.deadletters.filing import file_case
+from shared.errors import Conflict
+from shared.failpoints import Point, reach
+from shared.finishing import finish
+from shared.jobs import Job, JobState
+from shared.messages import JobMessage
+from shared.nudges import nudge
+from shared.ports import OpenEntry, Snapshot
+from shared.services import Services
+
+log = logging.getLogger("afterhook.sweep")
+ORPHAN_AGE = timedelta(minutes=10)
+LONGEST_NUDGE_PAUSE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Somebody is at it, or it is too early to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveOrphan:
+    """The row belongs to no job, or to a release its job never reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The release needs nobody any more: its row was left over."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The job is dead and nobody filed its case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """No live claim, nothing due: the job's message is repeated."""
+
+
+Finding = Leave | RemoveOrphan | Finish | File | Nudge
+
+
+def too_fresh(entry: OpenEntry, now: datetime, grace: timedelta) -> bool:
+    """Whether the row may be left alone without a look at its job."""
+    last = entry.nudged_at or entry.written_at
+    pause = min(grace * 2 ** min(entry.nudges, 20), LONGEST_NUDGE_PAUSE) if entry.nudges else grace
+    return now < last + max(pause, grace)
+
+
+def inspect(entry: OpenEntry, snapshot: Snapshot | None, now: datetime, grace: timedelta) -> Finding:
+    """Decide what an open row that is no longer fresh needs. `now` is storage time if known."""
+    if snapshot is None or entry.release > snapshot.job.release:
+        return RemoveOrphan() if now - entry.written_at > ORPHAN_AGE else Leave()
+    job = snapshot.job
+    if job.final or entry.release < job.release or job.case_filed:
+        return Finish()
+    if job.state is JobState.DEAD:
+        return File()
+    if now < _quiet_until(job) + grace:
+        return Leave()
+    return Nudge()
+
+
+def _quiet_until(job: Job) -> datetime:
+    """Until when somebody is known to act: the lease's end, the due time, or the last change."""
+    known = [job.updated_at]
+    if job.state is JobState.RUNNING and job.lease is not None:
+        known.append(job.lease.until)
+    if job.not_before is not None:
+        known.append(job.not_before)
+    return max(known)
+
+
+class Sweep:
+    """Runs on the timer; each run looks at the open index once."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self) -> None:
+        """Look at every open row, then send alerts that were not confirmed. Raises on an outage."""
+        services, looked, nudged = self._services, 0, 0
+        grace = timedelta(seconds=services.settings.sweep_grace_seconds)
+        async for entry in services.open_index.entries():
+            looked += 1
+            if too_fresh(entry, services.clock.now(), grace):
+                continue
+            try:
+                nudged += await self._look(entry, grace)
+            except Conflict:
+                continue  # the job moved while it was looked at: somebody is at it
+        for group in await services.groups.unalerted():
+            if services.clock.now() - group.first_seen > grace:
+                await alert(services, group)
+        services.telemetry.observe("open_jobs", looked)
+        if nudged:
+            log.info("sweep looked at %d open rows and nudged %d jobs", looked, nudged)
+
+    async def _look(self, entry: OpenEntry, grace: timedelta) -> bool:
+        services = self._services
+        snapshot = await services.jobs.load(entry.job_id)
+        now = snapshot.read_at if snapshot else services.clock.now()
+        finding = inspect(entry, snapshot, now, grace)
+        match finding:
+            case Leave():
+                return False
+            case RemoveOrphan():
+                await services.open_index.remove(entry.job_id, entry.release, version=entry.version)
+            case Finish():
+                assert snapshot is not None
+                await finish(services, snapshot.job, entry.release)
+            case File():
+                assert snapshot is not None
+                await file_case(services, snapshot)
+            case Nudge():
+                assert snapshot is not None
+                await nudge(services, JobMessage.for_job(snapshot.job))
+                await reach(Point.SWEEP_AFTER_NUDGE)
+                await services.open_index.note_nudge(entry, services.clock.now())
+                services.telemetry.count("sweep_nudges")
+                return True
+            case _:
+                assert_never(finding)
+        return False

@@ -1,0 +1,1 @@
+"""Runs one job for one queue message: admission, the attempt, and its outcome."""

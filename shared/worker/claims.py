@@ -1,0 +1,64 @@
+"""Writing under a claim: a worker's outcome counts only while the row still carries its claim.
+
+Storage may be away or lose an answer at any moment. The commit is repeated while the lease lasts, and
+after each doubt the row itself says whether it was applied, may be applied again, or belongs to another.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from shared.errors import Conflict, StorageUnavailable
+from shared.jobs import Job, JobState
+from shared.ports import Row, Snapshot
+from shared.services import Services
+
+T = TypeVar("T")
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 10.0
+
+
+async def outlast_outage(services: Services, call: Callable[[], Awaitable[T]], until: datetime) -> T:
+    """Repeat `call` while storage is away, until `until`; then raise StorageUnavailable."""
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return await call()
+        except StorageUnavailable:
+            if services.clock.now() + timedelta(seconds=pause) > until:
+                raise
+        await services.clock.sleep(pause * (1 + services.randomness.fraction()) / 2)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+async def commit_under_claim(
+    services: Services,
+    claimed: Snapshot,
+    change: Callable[[Job], Job],
+    rows: Sequence[Row],
+    until: datetime,
+) -> Snapshot | None:
+    """Write `change(job)` and `rows` while the claim is ours; None when another has taken over.
+
+    Raises StorageUnavailable when storage stays away until `until`.
+    """
+    claim = claimed.job.claim
+    current = claimed
+    while True:
+        target = change(current.job)
+        snapshot, wanted = current, target
+
+        async def commit(snapshot: Snapshot = snapshot, wanted: Job = wanted) -> Snapshot:
+            return await services.jobs.commit(snapshot, wanted, rows)
+
+        try:
+            return await outlast_outage(services, commit, until)
+        except Conflict:
+            reread = await outlast_outage(services, lambda: services.jobs.load(claimed.job.job_id), until)
+        if reread is None or reread.job.claim != claim:
+            return None
+        if reread.job.state is target.state:
+            return reread
+        if reread.job.state is not JobState.RUNNING:
+            return None
+        current = reread

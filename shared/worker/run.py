@@ -1,0 +1,183 @@
+"""The worker: what happens for one message, from the queue to an outcome.
+
+It returns when the message may be completed and raises when the platform should deliver it again; messages
+of dead jobs are raised until the broker puts them in the dead-letter queue.
+"""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+
+from shared.errors import Conflict, DeadLettered, NewerSchema, StorageUnavailable, UnknownTask
+from shared.failpoints import Point, reach
+from shared.finishing import finish
+from shared.jobs import Job, JobState
+from shared.messages import JobMessage, read_message
+from shared.nudges import after_outage, hold_while_bus_is_away, nudge_or_hold
+from shared.ports import Snapshot
+from shared.retry import BackoffList, RetryPolicy
+from shared.services import Services
+from shared.worker.admission import (
+    Admission,
+    AlreadyDead,
+    Claimable,
+    Crashed,
+    Finished,
+    NoSuchJob,
+    NotYet,
+    Stale,
+    admit,
+)
+from shared.worker.attempt import Completed, Failed, attempt
+from shared.worker.claims import outlast_outage
+from shared.worker.outcomes import fail, store_result, stored_result, succeed
+
+log = logging.getLogger("afterhook.worker")
+NEWER_SCHEMA_PAUSE = timedelta(minutes=5)
+NO_RETRY = RetryPolicy(attempts=1, deadline=timedelta(0), backoff=BackoffList((timedelta(0),)), jitter=0.0)
+_CLAIM_TRIES = 5
+
+
+class Worker:
+    """Handles the messages of the jobs queue."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def handle(self, body: bytes, properties: Mapping[str, Any], message_id: str | None) -> None:
+        """Carry the message's job as far as it goes now.
+
+        Raises UnreadableMessage or DeadLettered for a message that belongs in the dead-letter queue, and
+        QueueUnavailable when both storage and bus stay away.
+        """
+        services = self._services
+        try:
+            message = read_message(body, properties)
+        except NewerSchema:
+            await self._delay_newer(body, properties, message_id)
+            return
+        try:
+            await self._handle(message)
+        except StorageUnavailable:
+            services.telemetry.count("storage_away", where="worker")
+            await nudge_or_hold(services, message, after_outage(services))
+
+    async def _delay_newer(self, body: bytes, properties: Mapping[str, Any], message_id: str | None) -> None:
+        services = self._services
+        at = services.clock.now() + NEWER_SCHEMA_PAUSE
+        kept = {name: value for name, value in properties.items() if isinstance(value, str | int)}
+        again = f"{(message_id or 'message').split('~')[0]}~{services.randomness.token()}"
+
+        async def send() -> None:
+            await services.bus.send_raw(body, kept, message_id=again, at=at)
+
+        await hold_while_bus_is_away(services, send)
+
+    async def _handle(self, message: JobMessage) -> None:
+        """Admit the message; a claim that loses the race is decided anew on the row as it is then."""
+        services, token = self._services, self._services.randomness.token()
+        for _ in range(_CLAIM_TRIES):
+            snapshot = await services.jobs.load(message.job_id)
+            if snapshot is not None and _holds(snapshot.job, token):
+                await self._run(snapshot)
+                return
+            admission = self._admit(message, snapshot, token)
+            try:
+                claimed = await self._act(message, snapshot, admission)
+            except Conflict:
+                continue
+            if claimed is not None:
+                await self._run(claimed)
+            return
+        await nudge_or_hold(services, message, after_outage(services))
+
+    def _admit(self, message: JobMessage, snapshot: Snapshot | None, token: str) -> Admission:
+        task_type = snapshot.job.task_type if snapshot else message.task_type
+        return admit(
+            message,
+            snapshot,
+            lease_token=token,
+            lease_for=self._lease_for(task_type),
+            worker=self._services.worker,
+            app_version=self._services.app_version,
+        )
+
+    def _lease_for(self, task_type: str) -> timedelta:
+        policy = self._services.pipeline.tasks.get(task_type)
+        timeout = policy.attempt_timeout if policy else timedelta(0)
+        return timeout + timedelta(seconds=self._services.settings.lease_margin_seconds)
+
+    async def _act(
+        self, message: JobMessage, snapshot: Snapshot | None, admission: Admission
+    ) -> Snapshot | None:
+        """Do what was admitted; the claimed job if there is one to run. Raises Conflict for a lost race."""
+        services = self._services
+        match admission:
+            case NoSuchJob():
+                raise DeadLettered(message.job_id, "no_such_job")
+            case Finished():
+                assert snapshot is not None
+                await finish(services, snapshot.job, message.release)
+            case Stale():
+                services.telemetry.count("stale_messages")
+            case AlreadyDead():
+                raise DeadLettered(message.job_id, "already_dead")
+            case NotYet(until):
+                await nudge_or_hold(services, message, until)
+                await reach(Point.WORKER_AFTER_NUDGE)
+            case Crashed(job):
+                assert snapshot is not None
+                await services.jobs.commit(snapshot, job, [services.timeline(job, "dead", code="crashed")])
+                await reach(Point.WORKER_AFTER_DEAD)
+                services.telemetry.count("jobs_dead", task_type=job.task_type, code="crashed")
+                raise DeadLettered(message.job_id, "crashed")
+            case Claimable(job):
+                assert snapshot is not None
+                await reach(Point.WORKER_BEFORE_CLAIM)
+                started = services.timeline(job, "started")
+                return await services.jobs.commit(snapshot, job, [started])
+            case _:
+                assert_never(admission)
+        return None
+
+    async def _run(self, claimed: Snapshot) -> None:
+        """The claim is ours: run the task and make its outcome last."""
+        await reach(Point.WORKER_AFTER_CLAIM)
+        services, job = self._services, claimed.job
+        until = services.clock.now() + self._lease_for(job.task_type) - timedelta(seconds=1)
+        services.telemetry.observe("start_delay_seconds", _waited(job, services.clock.now()))
+        task, policy = services.tasks.get(job.task_type), services.pipeline.tasks.get(job.task_type)
+        if task is None or policy is None:
+            await fail(services, claimed, UnknownTask(_not_deployed(job)), NO_RETRY, until)
+            return
+        if job.claim > 1:
+            earlier = await outlast_outage(services, lambda: stored_result(services, job), until)
+            if earlier is not None:
+                await succeed(services, claimed, earlier, until)
+                return
+        outcome = await attempt(services, job, task, policy, until)
+        match outcome:
+            case Completed(result):
+                await reach(Point.WORKER_BEFORE_RESULT_BLOB)
+                stored = await outlast_outage(services, lambda: store_result(services, job, result), until)
+                await reach(Point.WORKER_AFTER_RESULT_BLOB)
+                await succeed(services, claimed, stored, until)
+            case Failed(error):
+                log.info("attempt of %s failed: %s", job.job_id, error.code)
+                await fail(services, claimed, error, policy.retry, until)
+            case _:
+                assert_never(outcome)
+
+
+def _holds(job: Job, token: str) -> bool:
+    """Whether our own claim was applied although its answer was lost."""
+    return job.state is JobState.RUNNING and job.lease is not None and job.lease.token == token
+
+
+def _waited(job: Job, now: datetime) -> float:
+    return max(0.0, (now - job.released_at).total_seconds())
+
+
+def _not_deployed(job: Job) -> str:
+    return f"No task {job.task_type!r} is deployed or configured. Deploy it, or add it to pipeline.toml."
