@@ -1,0 +1,33 @@
+"""Everything that is configured, read and checked together: settings, pipeline.toml and host.json."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from shared.host_limits import HostLimits, read_host_limits
+from shared.pipeline.loader import read_pipeline
+from shared.pipeline.model import Pipeline
+from shared.problems import configuration_error
+from shared.settings import APP_ROOT, Settings, read_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    settings: Settings
+    pipeline: Pipeline
+    limits: HostLimits
+
+
+def load_configuration(environ: Mapping[str, str]) -> Configuration:
+    """Raises ConfigurationError with every problem of the settings, host.json and pipeline.toml."""
+    settings, problems = read_settings(environ)
+    limits, host_problems = read_host_limits(APP_ROOT / "host.json")
+    problems += host_problems
+    known = settings or Settings()
+    pipeline, pipeline_problems = read_pipeline(
+        known.pipeline_path, limits=limits, lease_margin=timedelta(seconds=known.lease_margin_seconds)
+    )
+    problems += pipeline_problems
+    if problems or settings is None or limits is None or pipeline is None:
+        raise configuration_error(problems)
+    return Configuration(settings=settings, pipeline=pipeline, limits=limits)

@@ -1,0 +1,112 @@
+"""The shape of pipeline.toml: one model a table. Unknown keys are problems."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from shared.pipeline.values import (
+    AttemptTimeout,
+    BodySize,
+    Deadline,
+    Delay,
+    DocumentSize,
+    Expression,
+    Glob,
+    Prefix,
+    SchemeName,
+    SettingName,
+    Tolerance,
+)
+from shared.sizes import MIB
+
+DEFAULT_ATTEMPT_TIMEOUT = timedelta(minutes=2)
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class RouteSection(Section):
+    event: Glob
+    task: str
+    input_ref: Expression | None = None
+    input: Expression | None = None
+    user: Expression | None = None
+
+
+class SourceSection(Section):
+    scheme: SchemeName
+    secrets: Annotated[list[SettingName], Field(min_length=1, max_length=5)]
+    max_body: BodySize = MIB
+    tolerance: Tolerance = timedelta(minutes=5)
+    allowed_inputs: list[Prefix] = []
+    routes: Annotated[list[RouteSection], Field(min_length=1)]
+
+
+class CurveSection(Section):
+    base: Delay
+    factor: Annotated[float, Field(ge=1, le=10, allow_inf_nan=False)]
+    cap: Delay
+
+
+BACKOFF_TAGS = frozenset({"backoff-list", "backoff-curve"})
+
+
+def _backoff_tag(value: object) -> str:
+    return "backoff-curve" if isinstance(value, dict | CurveSection) else "backoff-list"
+
+
+BackoffSection = Annotated[
+    Annotated[list[Delay], Field(min_length=1, max_length=50), Tag("backoff-list")]
+    | Annotated[CurveSection, Tag("backoff-curve")],
+    Discriminator(_backoff_tag),
+]
+
+
+class RetrySection(Section):
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    deadline: Deadline = timedelta(hours=24)
+    backoff: BackoffSection = CurveSection.model_validate({"base": "5s", "factor": 2, "cap": "5m"})
+    jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.2
+
+
+class SummarizeDocumentSection(Section):
+    attempt_timeout: AttemptTimeout = DEFAULT_ATTEMPT_TIMEOUT
+    max_document: DocumentSize = 20 * MIB
+    sentences: Annotated[int, Field(ge=1, le=50)] = 5
+    retry: RetrySection = RetrySection()
+
+
+class TasksSection(Section):
+    """One field for each task type there is."""
+
+    summarize_document: SummarizeDocumentSection | None = None
+
+
+class Document(Section):
+    sources: dict[str, SourceSection] = {}
+    tasks: TasksSection = TasksSection()
+
+
+def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
+    """The keys that the table at `path` may have."""
+    section: type[Section] | None
+    match path:
+        case ():
+            section = Document
+        case ("sources", str()):
+            section = SourceSection
+        case ("sources", str(), "routes", int()):
+            section = RouteSection
+        case ("tasks",):
+            section = TasksSection
+        case ("tasks", str()):
+            section = SummarizeDocumentSection
+        case ("tasks", str(), "retry"):
+            section = RetrySection
+        case ("tasks", str(), "retry", "backoff"):
+            section = CurveSection
+        case _:
+            section = None
+    return tuple(section.model_fields) if section else ()

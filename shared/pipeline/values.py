@@ -1,0 +1,119 @@
+"""The kinds of values that pipeline.toml holds, as pydantic types.
+
+Each validator's error text completes the sentence "expected ...".
+"""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import AfterValidator, BeforeValidator
+
+from shared import durations, sizes
+from shared.webhooks.registry import scheme_names
+
+LONGEST_GLOB = 200
+SOURCE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
+SOURCE_NAME_EXPECTED = "a name of lower-case letters, digits and hyphens (at most 63)"
+_SETTING = re.compile(r"[A-Z][A-Z0-9_]{0,127}", re.ASCII)
+_PREFIX = re.compile(r"[a-z0-9-]{3,63}/(?:[^/\\\x00-\x1f]+/)*")
+_OURS = frozenset({"results", "protected"})
+
+
+def quoted(names: tuple[str, ...]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _text(value: object, expected: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(expected)  # noqa: TRY004  pydantic reports ValueError as a problem
+    return value
+
+
+def _duration(least: timedelta, most: timedelta) -> Callable[[object], timedelta]:
+    def parse(value: object) -> timedelta:
+        try:
+            duration = durations.parse_duration(_text(value, durations.EXPECTED))
+        except ValueError:
+            raise ValueError(durations.EXPECTED) from None
+        if not least <= duration <= most:
+            limits = f"{durations.format_duration(least)} to {durations.format_duration(most)}"
+            raise ValueError(f"a duration from {limits}")
+        return duration
+
+    return parse
+
+
+def _size(least: int, most: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        try:
+            size = sizes.parse_size(_text(value, sizes.EXPECTED))
+        except ValueError:
+            raise ValueError(sizes.EXPECTED) from None
+        if not least <= size <= most:
+            raise ValueError(f"a size from {sizes.format_size(least)} to {sizes.format_size(most)}")
+        return size
+
+    return parse
+
+
+def _scheme(value: object) -> str:
+    names = scheme_names()
+    if value not in names:
+        raise ValueError(f"one of {quoted(names)}")
+    return str(value)
+
+
+def _setting_name(value: object) -> str:
+    expected = (
+        'the name of an app setting in capitals, such as "GITHUB_WEBHOOK_SECRET" (never a secret itself)'
+    )
+    if not _SETTING.fullmatch(_text(value, expected)):
+        raise ValueError(expected)
+    return str(value)
+
+
+def _prefix(value: object) -> str:
+    """Jobs must not reach results, protected storage, or the inputs of other jobs."""
+    expected = 'a folder "container/folder/" ending with "/"'
+    text = _text(value, expected)
+    segments = text.split("/")
+    if not _PREFIX.fullmatch(text) or {".", ".."} & set(segments):
+        raise ValueError(expected)
+    if segments[0] in _OURS or text == "inputs/" or text.startswith("inputs/job_"):
+        raise ValueError("a folder that holds no other job's inputs, results or protected data")
+    return text
+
+
+def _glob(value: object) -> str:
+    expected = f'a pattern of event types such as "issues.*" (at most {LONGEST_GLOB} characters)'
+    if not 0 < len(_text(value, expected)) <= LONGEST_GLOB:
+        raise ValueError(expected)
+    return str(value)
+
+
+def _expression(value: str) -> str:
+    try:
+        jmespath.compile(value)
+    except JMESPathError as error:
+        reason = str(error).splitlines()[0].removesuffix(", for expression:").rstrip(":")
+        raise ValueError(f"a JMESPath expression ({reason})") from None
+    return value
+
+
+Expression = Annotated[str, AfterValidator(_expression)]
+Glob = Annotated[str, BeforeValidator(_glob)]
+Prefix = Annotated[str, BeforeValidator(_prefix)]
+SettingName = Annotated[str, BeforeValidator(_setting_name)]
+SchemeName = Annotated[str, BeforeValidator(_scheme)]
+
+_SECOND = timedelta(seconds=1)
+Tolerance = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(days=1)))]
+AttemptTimeout = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(hours=10)))]
+Deadline = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(days=30)))]
+Delay = Annotated[timedelta, BeforeValidator(_duration(timedelta(milliseconds=1), timedelta(days=7)))]
+BodySize = Annotated[int, BeforeValidator(_size(1, 25 * sizes.MIB))]
+DocumentSize = Annotated[int, BeforeValidator(_size(1, 1024 * sizes.MIB))]

@@ -1,0 +1,183 @@
+"""The app settings, read once and lazily: importing or indexing the app needs none of them.
+
+Secrets are never shown in a problem's text. Connection settings follow the platform's conventions
+(https://learn.microsoft.com/azure/azure-functions/functions-reference#connections); the adapters read
+them, here only their absence is reported.
+"""
+
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from shared.problems import Problem, configuration_error, shown
+
+APP_ROOT = Path(__file__).resolve().parent.parent
+UNRESOLVED_REFERENCE = "@Microsoft.KeyVault("
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_QUEUE_NAME = r"^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?$"
+
+
+def _web_address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"https", "http"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("not a web address")
+    return text.rstrip("/")
+
+
+def _private_address(secret: SecretStr) -> SecretStr:
+    parts = urlsplit(secret.get_secret_value())
+    local = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    if not parts.hostname or not (parts.scheme == "https" or local):
+        raise ValueError("not an https address")
+    return secret
+
+
+class Settings(BaseModel):
+    """Every setting but the connections and the sources' secrets. Seconds are whole seconds."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True)
+
+    jobs_queue: Annotated[
+        str,
+        Field(
+            validation_alias="JOBS_QUEUE",
+            pattern=_QUEUE_NAME,
+            description="a queue name of letters, digits and . _ - / (at most 260)",
+        ),
+    ] = "ai-jobs"
+    pipeline_path: Annotated[
+        Path,
+        Field(
+            validation_alias="AFTERHOOK_PIPELINE",
+            description="the path of a pipeline.toml",
+        ),
+        AfterValidator(lambda path: APP_ROOT / path),
+    ] = APP_ROOT / "pipeline.toml"
+    alert_webhook_url: Annotated[
+        SecretStr | None,
+        Field(
+            validation_alias="ALERT_WEBHOOK_URL",
+            description="an https address (http only to this machine)",
+        ),
+        AfterValidator(lambda url: url and _private_address(url)),
+    ] = None
+    public_base_url: Annotated[
+        str | None,
+        Field(
+            validation_alias="PUBLIC_BASE_URL",
+            description='a web address without query, such as "https://example.com"',
+        ),
+        AfterValidator(lambda url: url and _web_address(url)),
+    ] = None
+    ai_provider: Annotated[
+        Literal["builtin"],
+        Field(
+            validation_alias="AI_PROVIDER",
+            description='"builtin" (this version has no other provider)',
+        ),
+    ] = "builtin"
+    lease_margin_seconds: Annotated[
+        int,
+        Field(
+            validation_alias="LEASE_MARGIN_SECONDS",
+            ge=5,
+            le=600,
+            description="whole seconds from 5 to 600",
+        ),
+    ] = 30
+    sweep_grace_seconds: Annotated[
+        int,
+        Field(
+            validation_alias="SWEEP_GRACE_SECONDS",
+            ge=1,
+            le=86_400,
+            description="whole seconds from 1 to 86400",
+        ),
+    ] = 60
+    operator_auth: Annotated[
+        Literal["key"],
+        Field(
+            validation_alias="OPERATOR_AUTH",
+            description='"key" (this version has no other way)',
+        ),
+    ] = "key"
+    pseudonym_key: Annotated[
+        SecretStr | None,
+        Field(
+            validation_alias="AFTERHOOK_PSEUDONYM_KEY",
+            min_length=16,
+            description="a secret of at least 16 characters",
+        ),
+    ] = None
+    worker_name: Annotated[str, Field(min_length=1, max_length=64)] = "local"
+
+
+def load_settings(environ: Mapping[str, str]) -> Settings:
+    """The settings in `environ` (empty counts as none). Raises ConfigurationError with every problem."""
+    settings, problems = read_settings(environ)
+    if settings is None or problems:
+        raise configuration_error(problems)
+    return settings
+
+
+def read_settings(environ: Mapping[str, str]) -> tuple[Settings | None, list[Problem]]:
+    """The settings as far as they can be read, and every problem."""
+    given = {name: value for name in _names() if (value := environ.get(name, "").strip())}
+    problems = [*_unresolved(environ), *_missing_connections(environ)]
+    try:
+        settings = Settings.model_validate({**given, "worker_name": worker_name(environ)})
+    except ValidationError as error:
+        problems += [_problem(details) for details in error.errors(include_url=False)]
+        return None, problems
+    return settings, problems
+
+
+def worker_name(environ: Mapping[str, str]) -> str:
+    """The instance's name for people: as the platform gives it, otherwise this machine's."""
+    for name in ("WEBSITE_INSTANCE_ID", "CONTAINER_NAME"):
+        if value := environ.get(name, "").strip():
+            return value[:32]
+    return (socket.gethostname() or "local")[:32]
+
+
+def _names() -> Iterator[str]:
+    for field in Settings.model_fields.values():
+        if isinstance(field.validation_alias, str):
+            yield field.validation_alias
+
+
+def _problem(details: Mapping[str, Any]) -> Problem:
+    where = str(details["loc"][0])
+    field = next(f for f in Settings.model_fields.values() if f.validation_alias == where)
+    secret = "SecretStr" in str(field.annotation)
+    found = "something else (a secret, not shown)" if secret else shown(details["input"])
+    return Problem(where, field.description or "another value", found)
+
+
+def _unresolved(environ: Mapping[str, str]) -> Iterator[Problem]:
+    for name in (*_names(), "AzureWebJobsStorage", "ServiceBusConnection"):
+        if environ.get(name, "").startswith(UNRESOLVED_REFERENCE):
+            expected = "a value the platform could read from Key Vault"
+            yield Problem(name, expected, "a reference that it did not resolve")
+
+
+def _missing_connections(environ: Mapping[str, str]) -> Iterator[Problem]:
+    def given(*names: str) -> bool:
+        return all(environ.get(name, "").strip() for name in names)
+
+    storage = "AzureWebJobsStorage"
+    if not (
+        given(storage)
+        or given(f"{storage}__accountName")
+        or given(f"{storage}__blobServiceUri", f"{storage}__tableServiceUri")
+    ):
+        expected = f"a connection string, or the setting {storage}__accountName"
+        yield Problem(storage, expected, "neither")
+    bus = "ServiceBusConnection"
+    if not (given(bus) or given(f"{bus}__fullyQualifiedNamespace")):
+        expected = f"a connection string, or the setting {bus}__fullyQualifiedNamespace"
+        yield Problem(bus, expected, "neither")

@@ -1,0 +1,113 @@
+"""GitHub webhooks: HMAC-SHA256 of the raw body in `X-Hub-Signature-256`; no timestamp.
+
+Source: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl
+
+from shared.webhooks.base import UnusableSecret, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.identity import body_id, event_label
+from shared.webhooks.parsing import FORM, JSON, media_type, parse_object, require_identity_encoding
+from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
+from shared.webhooks.signatures import hmac_sha256, matching_key
+
+SHORTEST_SECRET = 16
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
+_EVENT = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
+_DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
+_HOOK = re.compile(r"[0-9]{1,20}", re.ASCII)
+_MOST_FORM_FIELDS = 8
+
+
+class GitHub:
+    """The key is the secret's text. An event's id is the delivery's GUID, the same again on redelivery."""
+
+    name: ClassVar[str] = "github"
+    has_timestamp: ClassVar[bool] = False
+
+    def load_key(self, secret: str) -> bytes:
+        key = secret.encode()
+        if len(key) < SHORTEST_SECRET:
+            raise UnusableSecret(f"it is shorter than {SHORTEST_SECRET} bytes")
+        return key
+
+    def verify(
+        self,
+        request: WebhookRequest,
+        keys: Sequence[bytes],
+        now: datetime,  # noqa: ARG002  the scheme's interface
+        tolerance: timedelta,  # noqa: ARG002  GitHub signs no time
+    ) -> Verified:
+        header = request.headers.get("x-hub-signature-256", "")
+        if not header:
+            raise BadSignature("X-Hub-Signature-256 is missing. Set a secret on the webhook.")
+        if not _SIGNATURE.fullmatch(header):
+            raise BadSignature("X-Hub-Signature-256 is not `sha256=` and 64 lower-case hex digits.")
+        given = header.removeprefix("sha256=").encode()
+        index = matching_key(keys, [given], lambda key: hmac_sha256(key, request.body).hex().encode())
+        if index is None:
+            raise BadSignature("X-Hub-Signature-256 does not match the body.")
+        return Verified(secret_index=index)
+
+    def read(self, request: WebhookRequest) -> tuple[WebhookEvent, ...]:
+        raw = _json_of(request)
+        payload = parse_object(raw)
+        return (
+            WebhookEvent(
+                event_id=_matching(_DELIVERY, request, "x-github-delivery") or body_id(request.body),
+                event_type=_event_type(request, payload),
+                account=_matching(_HOOK, request, "x-github-hook-id"),
+                event_time=None,
+                payload=payload,
+                raw=raw,
+            ),
+        )
+
+
+def _matching(pattern: re.Pattern[str], request: WebhookRequest, header: str) -> str:
+    value = request.headers.get(header, "")
+    return value if pattern.fullmatch(value) else ""
+
+
+def _event_type(request: WebhookRequest, payload: Mapping[str, Any]) -> str:
+    """`issues.opened`: the event, and the body's action where it has one."""
+    event = _matching(_EVENT, request, "x-github-event")
+    if not event:
+        raise MalformedBody("X-GitHub-Event is missing or not the name of an event.")
+    action = payload.get("action")
+    if action is None:
+        return event
+    if not isinstance(action, str):
+        raise MalformedBody("`action` in the body is not text.")
+    return event_label(f"{event}.{action}")
+
+
+def _json_of(request: WebhookRequest) -> bytes:
+    require_identity_encoding(request)
+    kind = media_type(request)
+    if kind == JSON:
+        return request.body
+    if kind == FORM:
+        return _form_payload(request.body)
+    raise UnsupportedMediaType(f"The body is neither {JSON} nor {FORM}.")
+
+
+def _form_payload(body: bytes) -> bytes:
+    """The JSON in the form field `payload`."""
+    try:
+        fields = parse_qsl(
+            body.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MOST_FORM_FIELDS,
+        )
+    except ValueError:
+        raise MalformedBody("The body is not a form in UTF-8.") from None
+    found = [value for name, value in fields if name == "payload"]
+    if len(found) != 1:
+        raise MalformedBody("The form does not have exactly one field `payload`.")
+    return found[0].encode()

@@ -1,0 +1,111 @@
+"""Strict JSON, after verification: what two parsers could read differently is refused.
+
+UTF-8 without a byte order mark, no duplicate keys, no NaN or Infinity, bounded depth and number length,
+an object at the top (after RFC 8259 and the stricter RFC 7493).
+"""
+
+import json
+import math
+from typing import Any, NoReturn
+
+from shared.webhooks.base import WebhookRequest
+from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
+
+DEEPEST = 64
+LONGEST_NUMBER = 128
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+_UTF8_NAMES = frozenset({"utf-8", "utf8", "us-ascii"})
+
+
+class _NotStrict(Exception):
+    """Leaves the decoder; its text is our own."""
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`. Raises MalformedBody, which never quotes the body."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MalformedBody("The body is not UTF-8.") from None
+    if not text.strip(" \t\r\n"):
+        raise MalformedBody("The body is empty.")
+    try:
+        document = json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_constant=_no_constant,
+            parse_int=_bounded_int,
+            parse_float=_bounded_float,
+        )
+    except _NotStrict as error:
+        raise MalformedBody(str(error)) from None
+    except RecursionError:
+        raise MalformedBody(_TOO_DEEP) from None
+    except ValueError:
+        raise MalformedBody("The body is not JSON.") from None
+    if not isinstance(document, dict):
+        raise MalformedBody("The body is JSON, but not an object.")
+    _check_depth(document)
+    return document
+
+
+_TOO_DEEP = f"The body is nested deeper than {DEEPEST} levels."
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _NotStrict("An object in the body has the same key twice.")
+    return found
+
+
+def _no_constant(_name: str) -> NoReturn:
+    raise _NotStrict("The body holds NaN or Infinity, which are not JSON.")
+
+
+def _bounded_int(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise _NotStrict(f"The body holds a number longer than {LONGEST_NUMBER} characters.")
+    return int(text)
+
+
+def _bounded_float(text: str) -> float:
+    if len(text) > LONGEST_NUMBER:
+        raise _NotStrict(f"The body holds a number longer than {LONGEST_NUMBER} characters.")
+    value = float(text)
+    if math.isinf(value):
+        raise _NotStrict("The body holds a number beyond the range of a double.")
+    return value
+
+
+def _check_depth(document: dict[str, Any]) -> None:
+    level: list[Any] = [document]
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise MalformedBody(_TOO_DEEP)
+
+
+def require_identity_encoding(request: WebhookRequest) -> None:
+    """Signatures cover the bytes on the wire; compressed bodies are refused rather than guessed about."""
+    encoding = request.headers.get("content-encoding", "").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise UnsupportedMediaType("The body has a Content-Encoding. Send it without compression.")
+
+
+def media_type(request: WebhookRequest) -> str:
+    """The media type in lower case, without parameters. Raises UnsupportedMediaType for a foreign charset."""
+    kind, *parameters = request.headers.get("content-type", "").split(";")
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"').lower()
+        if name.strip().lower() == "charset" and charset not in _UTF8_NAMES:
+            raise UnsupportedMediaType("The body's charset is not UTF-8.")
+    return kind.strip().lower()

@@ -1,0 +1,45 @@
+"""Ids that are or encode something personal are replaced by a keyed hash before they are stored.
+
+A plain hash would not do: telephone numbers are few enough to try them all.
+"""
+
+import hashlib
+import hmac
+import re
+import unicodedata
+from urllib.parse import unquote
+
+LONGEST_ID = 128
+_FIT = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
+_TELEPHONE = re.compile(r"\+[\s().-]*(?:[0-9][\s().-]*){7}")
+_WHATSAPP = "wamid."
+
+
+def looks_personal(value: str) -> bool:
+    """Whether `value` holds an e-mail address, a number in international form, or a WhatsApp message id.
+
+    A `wamid.` id encodes the other side's telephone number. Percent-encoding and wide digits do not hide it.
+    """
+    plain = unicodedata.normalize("NFKC", unquote(value))
+    return "@" in plain or _WHATSAPP in plain.lower() or _TELEPHONE.search(plain) is not None
+
+
+def event_pseudonym(event_id: str, key: bytes) -> str:
+    """`event_id` as it is when it is short, printable and impersonal; otherwise `h_` and its keyed hash."""
+    return event_id if _plain(event_id) else _hashed(b"event", event_id, key)
+
+
+def user_pseudonym(user_id: str | None, key: bytes | None) -> str | None:
+    """As for events; without a key, a user id that cannot stay as it is becomes None."""
+    if user_id is None or _plain(user_id):
+        return user_id
+    return None if key is None else _hashed(b"user", user_id, key)
+
+
+def _plain(value: str) -> bool:
+    return _FIT.fullmatch(value) is not None and not looks_personal(value)
+
+
+def _hashed(kind: bytes, value: str, key: bytes) -> str:
+    message = b"afterhook " + kind + b"\x00" + value.encode("utf-8", "surrogatepass")
+    return f"h_{hmac.new(key, message, hashlib.sha256).hexdigest()[:40]}"

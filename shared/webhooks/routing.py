@@ -1,0 +1,118 @@
+"""From a verified event to a task and its input, by the source's routes.
+
+A verified event is never refused here: where an expression finds nothing, the extraction says so and the
+job becomes a case in front of a person, instead of an event lost.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from jmespath.exceptions import JMESPathError
+
+from shared.pipeline.model import Expression, Route, SourcePolicy
+from shared.webhooks.base import WebhookEvent
+from shared.webhooks.identity import clean_text
+
+LONGEST_REF = 1024  # a blob's name: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+
+_EVALUATION_ERRORS = (
+    JMESPathError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What a route takes from an event: a document's name or the input itself, and the user.
+
+    `problem` says, in our own words, why there is neither.
+    """
+
+    input_ref: str | None = None
+    input: bytes | None = field(default=None, repr=False)
+    content_type: str | None = None  # of `input`
+    user_id: str | None = field(default=None, repr=False)
+    problem: str | None = None
+
+    @property
+    def input_missing(self) -> bool:
+        return self.problem is not None
+
+
+class _NothingFound(Exception):
+    """Its text is the extraction's problem."""
+
+
+def route_for(source: SourcePolicy, event_type: str) -> Route | None:
+    """The first route whose pattern matches, or None: nobody wants this event."""
+    return next((route for route in source.routes if route.pattern.match(event_type)), None)
+
+
+def extract(route: Route, event: WebhookEvent) -> Extraction:
+    """Apply the route's expressions. Never raises."""
+    user_id = _user(route.user, event)
+    try:
+        if route.input_ref is not None:
+            return Extraction(input_ref=_ref(route.input_ref, event), user_id=user_id)
+        if route.input is not None:
+            content, content_type = _input(route.input, event)
+            return Extraction(input=content, content_type=content_type, user_id=user_id)
+    except _NothingFound as nothing:
+        return Extraction(user_id=user_id, problem=str(nothing))
+    return Extraction(input=event.raw, content_type=JSON, user_id=user_id)
+
+
+def _ref(expression: Expression, event: WebhookEvent) -> str:
+    found = _found(expression, event)
+    if not isinstance(found, str):
+        raise _NothingFound(f"The route's input_ref `{expression.expression}` found no text in the event.")
+    ref = clean_text(found)
+    if len(ref) > LONGEST_REF:
+        raise _NothingFound(
+            f"The route's input_ref `{expression.expression}` found more than {LONGEST_REF} characters."
+        )
+    return ref
+
+
+def _input(expression: Expression, event: WebhookEvent) -> tuple[bytes, str]:
+    found = _found(expression, event)
+    if isinstance(found, str):
+        return clean_text(found).encode(), TEXT
+    try:
+        text = json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise _NothingFound(f"What the route's input `{expression.expression}` found is not JSON.") from None
+    return clean_text(text).encode(), JSON
+
+
+def _found(expression: Expression, event: WebhookEvent) -> Any:
+    try:
+        found = expression.search(event.payload)
+    except _EVALUATION_ERRORS:
+        raise _NothingFound(
+            f"The route's expression `{expression.expression}` does not work on this event."
+        ) from None
+    if found is None or found in ("", [], {}):
+        raise _NothingFound(f"The route's expression `{expression.expression}` found nothing in the event.")
+    return found
+
+
+def _user(expression: Expression | None, event: WebhookEvent) -> str | None:
+    """On whose behalf: text or a whole number; anything else is nobody."""
+    if expression is None:
+        return None
+    try:
+        found = _found(expression, event)
+    except _NothingFound:
+        return None
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        return None
+    return clean_text(str(found))

@@ -1,0 +1,83 @@
+"""The sources' secrets: read from the app settings when a source is first used.
+
+A source whose secrets are unusable answers 503 and leaves the other sources alone. Nothing here shows a
+secret: problems name the setting and say what is wrong with its value.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from shared.errors import TransientError
+from shared.pipeline.model import SourcePolicy
+from shared.settings import UNRESOLVED_REFERENCE
+from shared.webhooks.base import UnusableSecret
+from shared.webhooks.registry import scheme_named
+
+PLACEHOLDER = "change-me"
+
+logger = logging.getLogger("afterhook.webhooks")
+
+
+class SourceNotConfigured(TransientError):
+    """A secret of this source is missing or unusable: our fault, so the sender should try again."""
+
+    code: ClassVar[str] = "source_not_configured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceKeys:
+    """The usable keys, each with its place in the source's list of secrets, and what is wrong with others."""
+
+    keys: tuple[bytes, ...] = field(repr=False)
+    places: tuple[int, ...]
+    problems: tuple[str, ...]
+
+
+class SourceSecrets:
+    """Loads and keeps the keys of each source."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._loaded: dict[str, SourceKeys] = {}
+
+    def keys_of(self, source: SourcePolicy) -> SourceKeys:
+        """The source's keys, from its settings at the first call. Never raises."""
+        if source.name not in self._loaded:
+            self._loaded[source.name] = load_keys(source, self._environ)
+        return self._loaded[source.name]
+
+
+def load_keys(source: SourcePolicy, environ: Mapping[str, str]) -> SourceKeys:
+    """Every usable key of `source`; each setting that cannot be used is a problem, and a warning."""
+    scheme = scheme_named(source.scheme)
+    keys: list[bytes] = []
+    places: list[int] = []
+    problems: list[str] = []
+    for place, setting in enumerate(source.secrets):
+        try:
+            keys.append(scheme.load_key(_secret(setting, environ)))
+        except UnusableSecret as error:
+            problem = f"The setting {setting} cannot be used as a secret: {error}."
+            problems.append(problem)
+            logger.warning("Source %s: %s", source.name, problem)
+        else:
+            places.append(place)
+    return SourceKeys(keys=tuple(keys), places=tuple(places), problems=tuple(problems))
+
+
+def _secret(setting: str, environ: Mapping[str, str]) -> str:
+    value = environ.get(setting)
+    if value is None:
+        raise UnusableSecret("it is not set")
+    secret = value.rstrip()
+    if not secret:
+        raise UnusableSecret("it is empty")
+    if secret.startswith(UNRESOLVED_REFERENCE):
+        raise UnusableSecret("its Key Vault reference was not resolved")
+    if secret.lower().startswith(PLACEHOLDER):
+        raise UnusableSecret("it is still the sample's placeholder")
+    if secret != value:
+        logger.warning("The setting %s ends with white space, which was left out of the secret.", setting)
+    return secret
