@@ -1,7 +1,7 @@
 """Ends the parts of a local stack whose owner died without ending them (SIGKILL, a crash).
 
 A tiny process of its own: it is told the process groups over its standard input, and end of file there means
-that the owner is gone. Works on every POSIX system; uses the standard library only and starts without site-packages.
+that the owner is gone. Works on every POSIX system; standard library only, started without site-packages.
 One gap is left: an owner killed between starting a part and naming it here, some microseconds.
 """
 

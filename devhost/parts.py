@@ -83,6 +83,11 @@ class Run:
         """Whether it has said it is ready and still runs."""
         return self._ready and not self._exited
 
+    @property
+    def was_ready(self) -> bool:
+        """Whether it ever said it was ready."""
+        return self._ready
+
     def wait_ready(self, timeout: float) -> bool:
         """Wait until the part is ready (True), or has ended or `timeout` seconds went by (False)."""
         with self._settled:

@@ -1,8 +1,8 @@
 """Free ports on loopback that stay ours while a part is down.
 
-Linux hands out ephemeral ports from 32768 up (`net.ipv4.ip_local_port_range`). A part that listens up there can
-lose its port while it restarts: a client that keeps connecting may be given that very port as its source and
-connect to itself. So parts get ports from below that range.
+Linux hands out ephemeral ports from 32768 up (`net.ipv4.ip_local_port_range`). A part that listens up there
+can lose its port while it restarts: a client that keeps connecting may be given that very port as its source
+and connect to itself. So parts get ports from below that range.
 """
 
 import random

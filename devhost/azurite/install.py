@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from devhost.progress import step
+
 HERE = Path(__file__).resolve().parent
 _STAMP = ".installed"
 _TIMEOUT_SECONDS = 900
@@ -49,6 +51,13 @@ def require(home: Path) -> None:
     """Raise `AzuriteError`, saying what to run, unless Azurite is installed in `home`."""
     if not is_installed(home):
         raise AzuriteError(f"Azurite is not installed in {home}. `python3 dev.py test` installs it.")
+
+
+def ensure(home: Path) -> None:
+    """Install Azurite into `home` if it is not there yet, showing progress."""
+    if not is_installed(home):
+        with step("Installing Azurite from the npm registry (once, about 240 MB)"):
+            install(home)
 
 
 def install(home: Path) -> None:

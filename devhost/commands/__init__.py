@@ -1,0 +1,50 @@
+"""The commands of `dev.py`, run in `.venv`."""
+
+import signal
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import FrameType
+
+from devhost.azurite.install import AzuriteError
+from devhost.credentials import PipelineReadError
+from devhost.local_settings import SettingsFileError
+from devhost.parts import PartError
+from devhost.ports import NoFreePortError
+from devhost.progress import say
+from devhost.state_folder import StateInUseError
+
+_MODULES = {"demo": "devhost.commands.demo", "up": "devhost.commands.up", "test": "devhost.commands.checks"}
+
+PROBLEMS = (
+    AzuriteError,
+    NoFreePortError,
+    PartError,
+    PipelineReadError,
+    SettingsFileError,
+    StateInUseError,
+)
+"""What a person can do something about: shown as a sentence, without a traceback."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command, `demo`, `up` or `test`, with its options; its exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return _dispatch(list(arguments))
+    except PROBLEMS as problem:
+        say(str(problem))
+        return 1
+    except KeyboardInterrupt:
+        say("Stopped.")
+        return 130
+
+
+def _dispatch(arguments: list[str]) -> int:
+    name, *rest = arguments
+    command: Callable[[Sequence[str]], int] = import_module(_MODULES[name]).main
+    return command(rest)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,102 @@
+"""`dev.py up`: the local stack, until Ctrl-C."""
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from devhost import paths
+from devhost.azurite import install
+from devhost.commands.curl import ready_curl
+from devhost.ports import is_free
+from devhost.progress import say, step
+from devhost.stack import Part, Stack, StackOptions
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Start the stack, say where it is, and keep it running."""
+    options = _parse(arguments)
+    if options.port is not None and not is_free(options.port):
+        say(f"Port {options.port} is taken by another program. Choose another with --port, or leave it out.")
+        return 1
+    install.ensure(paths.AZURITE_HOME)
+    stack = Stack(
+        StackOptions(
+            state=options.state.resolve(),
+            pipeline=options.pipeline.resolve(),
+            settings=options.settings.resolve() if options.settings else None,
+            http_port=options.port,
+            failpoints=options.failpoints,
+        )
+    )
+    try:
+        with step("Starting the local stack"):
+            stack.start()
+        _announce(stack, as_json=options.json)
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        say("Stopping: running work is finished first. Ctrl-C again ends it at once.")
+        return 0
+    finally:
+        stack.stop()
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="dev.py up",
+        description="Runs Azurite, the local Service Bus broker and the local Functions host until Ctrl-C.",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="when ready, print one line of JSON on standard output"
+    )
+    parser.add_argument(
+        "--pipeline", type=Path, default=paths.PIPELINE, metavar="FILE", help="another pipeline.toml"
+    )
+    parser.add_argument(
+        "--settings", type=Path, metavar="FILE", help="settings laid over local.settings.sample.json"
+    )
+    parser.add_argument(
+        "--state", type=Path, default=paths.DEFAULT_STATE, metavar="DIR", help="where data is kept"
+    )
+    parser.add_argument("--port", type=int, metavar="N", help="the HTTP port (default: a free one)")
+    parser.add_argument(
+        "--failpoints",
+        action="store_true",
+        help="load the fault tools; their folder is failpoints/ under --state",
+    )
+    return parser.parse_args(arguments)
+
+
+def _announce(stack: Stack, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(description(stack)), flush=True)
+        return
+    lines = [
+        f"Webhooks      {stack.url}/api/webhooks/<source>   ({', '.join(s.name for s in stack.sources)})",
+        f"Health        {stack.url}/api/health",
+        f"Operator key  {stack.operator_key}   (header x-functions-key)",
+        f"Service Bus   {stack.servicebus}",
+        f"Storage       {stack.storage}",
+        f"Logs          {stack.log(Part.HOST).parent}",
+    ]
+    lines += [f"Secret of {name}: {secret}" for name, secret in stack.secrets.items()]
+    example = ready_curl(stack.url, stack.sources, stack.secrets)
+    if example:
+        lines += ["", "Try it, in another terminal:", "", example]
+    sys.stdout.write("\n".join([*lines, "", "Ctrl-C ends it."]) + "\n")
+    sys.stdout.flush()
+
+
+def description(stack: Stack) -> dict[str, object]:
+    """What `up --json` prints."""
+    return {
+        "url": stack.url,
+        "operator_key": stack.operator_key,
+        "servicebus": stack.servicebus,
+        "storage": stack.storage,
+        "secrets": stack.secrets,
+        "pids": stack.pids,
+    }

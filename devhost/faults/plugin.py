@@ -1,0 +1,77 @@
+"""The host's side of failpoints: loaded into the local Functions host by `--plugin devhost.faults.plugin`."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from devhost.faults.failpoints import FOLDER_SETTING
+from shared import failpoints
+
+_POLL_SECONDS = 0.01
+
+
+def install() -> None:
+    """Act on armed failpoints in this process. Needs the setting that names their folder."""
+    folder = os.environ.get(FOLDER_SETTING)
+    if not folder:
+        raise RuntimeError(f"the fault plugin needs {FOLDER_SETTING}: the folder where tests arm failpoints")
+    failpoints.install(FailpointHook(Path(folder)))
+
+
+class FailpointHook:
+    """Looks for a file named like the point; without one it costs a single failed `open`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Serve the points armed in `folder`."""
+        self._folder = str(folder)
+
+    async def __call__(self, name: str) -> None:
+        """Act on what is armed at `name`, if anything."""
+        armed = f"{self._folder}/{name}"
+        try:
+            with open(armed) as file:  # noqa: ASYNC230, PTH123  a tiny local file; the usual case is that none is there
+                action, _, argument = file.read().partition(" ")
+        except FileNotFoundError:
+            return
+        if action == "kill" and int(argument) > 1:
+            _rewrite(armed, f"kill {int(argument) - 1}")
+            return
+        if _consume(armed):
+            await self._act(name, action, argument)
+
+    async def _act(self, name: str, action: str, argument: str) -> None:
+        match action:
+            case "kill":
+                print(f"failpoint {name}: killing this process", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hold":
+                await self._hold(name)
+            case "sleep":
+                await asyncio.sleep(float(argument))
+            case "error":
+                raise OSError(f"failpoint {name}")
+            case _:
+                raise ValueError(f"failpoint {name}: unknown action {action!r}")
+
+    async def _hold(self, name: str) -> None:
+        _rewrite(f"{self._folder}/{name}.held", "")
+        while not _consume(f"{self._folder}/{name}.go"):  # noqa: ASYNC110  the event is a file of another process
+            await asyncio.sleep(_POLL_SECONDS)
+        _consume(f"{self._folder}/{name}.held")
+
+
+def _consume(path: str) -> bool:
+    """Take the file away; of several that try, one succeeds, and nobody ever does again."""
+    try:
+        Path(path).rename(f"{path}.done")
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _rewrite(path: str, content: str) -> None:
+    draft = Path(f"{path}.draft")
+    draft.write_text(content)
+    draft.replace(path)

@@ -1,0 +1,57 @@
+"""How each part of the local stack is started."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from devhost import paths
+from devhost.azurite import emulator
+from devhost.azurite.emulator import StoragePorts
+from devhost.parts import PartSpec
+from devhost.state_folder import StateFolder
+
+
+def azurite(folder: StateFolder, ports: StoragePorts) -> PartSpec:
+    """Azurite with its data in the state folder."""
+    return emulator.spec(paths.AZURITE_HOME, folder.path / "azurite", ports, folder.fresh_log("azurite"))
+
+
+def broker(folder: StateFolder, queues: Path, port: int) -> PartSpec:
+    """The local broker; it says its port and connection string when ready."""
+    data = folder.path / "broker"
+    data.mkdir(exist_ok=True)
+    arguments = ["--config", queues, "--port", port, "--data", data]
+    return _python("broker", "devhost.servicebus", arguments, folder)
+
+
+def host(
+    folder: StateFolder, app: Path, port: int, settings: Path, keys: Path, plugins: Sequence[str]
+) -> PartSpec:
+    """The local Functions host; it says its address when ready."""
+    state = folder.path / "host"
+    state.mkdir(exist_ok=True)
+    arguments: list[object] = ["--app", app, "--port", port, "--settings", settings, "--keys", keys]
+    arguments += ["--state", state]
+    for plugin in plugins:
+        arguments += ["--plugin", plugin]
+    return _python("host", "devhost.functions", arguments, folder)
+
+
+def _python(name: str, module: str, arguments: Sequence[object], folder: StateFolder) -> PartSpec:
+    return PartSpec(
+        name=name,
+        command=[sys.executable, "-m", module, *map(str, arguments)],
+        read_ready=_read_json_line,
+        log=folder.fresh_log(name),
+        cwd=paths.ROOT,
+        env={"PYTHONUNBUFFERED": "1"},
+    )
+
+
+def _read_json_line(line: str) -> Mapping[str, object] | None:
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) and "port" in document else None

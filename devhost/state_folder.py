@@ -1,0 +1,43 @@
+"""The folder a local stack keeps its data in: one stack at a time."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO
+
+
+class StateInUseError(RuntimeError):
+    """Another local stack uses the folder."""
+
+
+class StateFolder:
+    """A state folder, locked for this process until `release`; the lock ends with the process in any case."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the folder if needed and lock it."""
+        self.path = path
+        self.logs = path / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self._lock: IO[str] = (path / "lock").open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as taken:
+            self._lock.seek(0)
+            owner = self._lock.read().strip() or "unknown"
+            self._lock.close()
+            raise StateInUseError(
+                f"Another local stack (process {owner}) uses {path}. Stop it, or choose another with --state."
+            ) from taken
+        self._lock.truncate(0)
+        self._lock.write(str(os.getpid()))
+        self._lock.flush()
+
+    def fresh_log(self, part: str) -> Path:
+        """An empty log file for a part."""
+        log = self.logs / f"{part}.log"
+        log.write_bytes(b"")
+        return log
+
+    def release(self) -> None:
+        """Let others use the folder."""
+        self._lock.close()

@@ -1,0 +1,157 @@
+"""Keeps one part of the local stack running, as the platform would: a part that dies is started again."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from devhost.guardian import Guardian
+from devhost.parts import PartError, PartSpec, Run
+
+Report = Callable[[str], None]
+
+STEADY_SECONDS = 2.0
+"""A life that ends sooner after its start counts as one of a series of quick deaths."""
+_BACKOFF_SECONDS = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+def restart_delay(quick_deaths: int) -> float:
+    """Seconds to wait before the next start: none after one death, longer in a series of quick ones."""
+    return _BACKOFF_SECONDS[min(max(quick_deaths - 1, 0), len(_BACKOFF_SECONDS) - 1)]
+
+
+def describe_exit(code: int | None) -> str:
+    """How a process ended, in words."""
+    if code is None:
+        return "has not ended"
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with code {code}"
+
+
+class Supervised:
+    """A part and its successive lives. Its methods may be called from any thread."""
+
+    def __init__(self, spec: PartSpec, guardian: Guardian, report: Report) -> None:
+        """Nothing is started yet."""
+        self.spec = spec
+        self.lives = 0
+        self._guardian = guardian
+        self._report = report
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._wanted = False
+        self._quick_deaths = 0
+        self._run: Run | None = None
+        self._mourned: Run | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the life that is running now."""
+        run = self._run
+        if run is None or run.exited:
+            raise PartError(f"{self.spec.name} is not running")
+        return run.pid
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it runs and has said it is ready."""
+        run = self._run
+        return run is not None and run.is_ready
+
+    def start(self, timeout: float) -> Mapping[str, Any]:
+        """Start, wait until ready, and from then on bring it back when it dies; what it said when ready.
+
+        Raises `PartError` with its last lines if this life ends or is not ready within `timeout` seconds.
+        """
+        with self._lock:
+            if self._wanted and self._run is not None:
+                return self._run.ready_info
+            self._wake.clear()
+            self._quick_deaths = 0
+            run = self._begin()
+        if not run.wait_ready(timeout):
+            what = describe_exit(run.exit_code) if run.exited else f"was not ready after {timeout:.0f} s"
+            run.terminate(grace=5)
+            raise PartError(
+                f"The {self.spec.name} {what}. Its last lines ({self.spec.log}):\n{run.last_lines()}"
+            )
+        with self._lock:
+            self._wanted = True
+        if run.exited:
+            self._on_exit(run)
+        return run.ready_info
+
+    def wait_ready(self, timeout: float) -> None:
+        """Wait until some life is ready, through restarts; raise `PartError` after `timeout` seconds."""
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            run = self._run
+            if run is not None and run.wait_ready(0.05):
+                return
+            time.sleep(0.01)
+        tail = self._run.last_lines() if self._run else ""
+        raise PartError(f"The {self.spec.name} was not ready within {timeout:.0f} s. Its last lines:\n{tail}")
+
+    def stop(self, grace: float) -> None:
+        """SIGTERM, up to `grace` seconds, then SIGKILL; it stays down until `launch`."""
+        with self._lock:
+            self._wanted = False
+            self._wake.set()
+            run = self._run
+        if run is not None and not run.terminate(grace):
+            self._report(f"The {self.spec.name} did not end within {grace:.0f} s of SIGTERM; it was killed.")
+
+    def kill(self, *, restart: bool) -> None:
+        """SIGKILL the process. With `restart` the supervisor brings it back, else it stays down."""
+        with self._lock:
+            if not restart:
+                self._wanted = False
+                self._wake.set()
+            run = self._run
+        if run is not None:
+            run.kill()
+
+    def signal(self, number: int) -> None:
+        """Send a signal, such as SIGSTOP or SIGCONT, to the process that runs now."""
+        run = self._run
+        if run is None or run.exited:
+            raise PartError(f"{self.spec.name} is not running")
+        run.send(number)
+
+    def _begin(self) -> Run:
+        self.lives += 1
+        self._run = Run(self.spec, self._guardian, self._on_exit)
+        return self._run
+
+    def _on_exit(self, run: Run) -> None:
+        with self._lock:
+            if not self._is_wanted(run) or run is self._mourned:
+                return
+            self._mourned = run
+            self._quick_deaths = self._quick_deaths + 1 if _died_quickly(run) else 0
+            delay = restart_delay(self._quick_deaths)
+        self._report(_obituary(run, delay, show_log=self._quick_deaths > 0))
+        self._wake.wait(delay)
+        with self._lock:
+            if self._is_wanted(run):
+                self._begin()
+
+    def _is_wanted(self, run: Run) -> bool:
+        return self._wanted and run is self._run
+
+
+def _died_quickly(run: Run) -> bool:
+    if not run.was_ready:
+        return True
+    killed_from_outside = run.exit_code == -signal.SIGKILL
+    return not killed_from_outside and time.monotonic() - run.started_at < STEADY_SECONDS
+
+
+def _obituary(run: Run, delay: float, *, show_log: bool) -> str:
+    when = f"in {delay:g} s" if delay else "now"
+    text = (
+        f"The {run.spec.name} (process {run.pid}) {describe_exit(run.exit_code)}; starting it again {when}."
+    )
+    return f"{text} Its last lines:\n{run.last_lines()}" if show_log else text
