@@ -31,21 +31,29 @@ class PlacedInput:
     ref: str
     row: Row | None = None
     blob: bytes | None = None
+    content_type: str = "application/octet-stream"
 
 
-def place_input(job_id: str, content: bytes) -> PlacedInput:
+def place_input(job_id: str, content: bytes, content_type: str | None = None) -> PlacedInput:
     """Decide where `content` will lie. The reference holds its hash, so that writing it twice is harmless."""
     sha = hashlib.sha256(content).hexdigest()
     if len(content) <= INLINE_LIMIT:
-        row = Row(kind=RowKind.INPUT, key=sha, data={"size": len(content)}, content=content)
+        row = Row(
+            kind=RowKind.INPUT,
+            key=sha,
+            data={"size": len(content), "content_type": content_type},
+            content=content,
+        )
         return PlacedInput(ref=f"{_INLINE}{job_id}/{sha}", row=row)
-    return PlacedInput(ref=f"inputs/{job_id}/{sha}", blob=content)
+    return PlacedInput(
+        ref=f"inputs/{job_id}/{sha}", blob=content, content_type=content_type or "application/octet-stream"
+    )
 
 
 async def store_input(services: Services, placed: PlacedInput) -> None:
     """Write the blob of a large input; a small one needs nothing before the job's batch."""
     if placed.blob is not None:
-        await services.blobs.put_if_absent(placed.ref, placed.blob, "application/octet-stream")
+        await services.blobs.put_if_absent(placed.ref, placed.blob, placed.content_type)
 
 
 def is_own(job_id: str, ref: str) -> bool:
@@ -89,4 +97,10 @@ async def _read_inline(services: Services, job_id: str, ref: str) -> TaskInput:
     row = await services.jobs.row(job_id, RowKind.INPUT, ref.rsplit("/", 1)[-1])
     if row is None or row.content is None:
         raise DocumentMissing
-    return TaskInput(ref=ref, name="inline", size=len(row.content), content_type=None, content=row.content)
+    return TaskInput(
+        ref=ref,
+        name="inline",
+        size=len(row.content),
+        content_type=row.data.get("content_type"),
+        content=row.content,
+    )

@@ -7,10 +7,10 @@ stored for a webhook that is refused, and nothing is acknowledged that is not st
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.errors import AfterhookError, QueueUnavailable, StorageUnavailable
+from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.inputs import place_input, store_input
 from shared.jobs import Job, JobState, job_id_for
@@ -19,20 +19,15 @@ from shared.pipeline import Route, SourcePolicy
 from shared.ports import Row, RowKind
 from shared.services import Services
 from shared.webhooks.base import WebhookEvent, WebhookRequest
+from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource
 from shared.webhooks.routing import extract, route_for
-from shared.webhooks.secrets import SourceKeys
+from shared.webhooks.secrets import SourceNotConfigured, SourceSecrets
 
 log = logging.getLogger("afterhook.intake")
 ANSWER_WITHIN_SECONDS = 8.0  # GitHub waits ten, Twilio fifteen
 EVENT_INLINE_LIMIT = 32 * 1024
-
-
-class SourceNotConfigured(AfterhookError):
-    """The source has no usable secret. Set it; the sender should try again."""
-
-    code = "source_not_configured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +47,9 @@ Receipt = Accepted | Ignored
 class Intake:
     """Takes webhooks for all configured sources."""
 
-    def __init__(self, services: Services, keys: Mapping[str, SourceKeys]) -> None:
+    def __init__(self, services: Services, secrets: SourceSecrets) -> None:
         self._services = services
-        self._keys = keys
+        self._secrets = secrets
 
     async def receive(self, source: str, request: WebhookRequest) -> Sequence[Receipt]:
         """One receipt for each event in the request.
@@ -66,12 +61,13 @@ class Intake:
         if policy is None:
             raise UnknownSource
         _check_size(policy, request)
-        keys = self._keys.get(source)
-        if keys is None or not keys.usable:
+        keys = self._secrets.keys_of(policy)
+        if not keys.keys:
             raise SourceNotConfigured
         scheme = scheme_named(policy.scheme)
         verified = scheme.verify(request, keys.keys, self._services.clock.now(), policy.tolerance)
-        self._services.telemetry.count("webhooks_verified", source=source, secret=str(verified.secret_index))
+        secret = policy.secrets[keys.places[verified.secret_index]]
+        self._services.telemetry.count("webhooks_verified", source=source, secret=secret)
         events = scheme.read(request)
         return [await self._within_deadline(policy, event, request) for event in events]
 
@@ -110,18 +106,18 @@ class Intake:
     ) -> tuple[Job, list[Row]]:
         """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
         services, now = self._services, self._services.clock.now()
-        keys = self._keys[policy.name]
         job_id = job_id_for(policy.name, event.account, event.event_id)
         found = extract(route, event)
-        placed = place_input(job_id, found.content) if found.content is not None else None
+        placed = place_input(job_id, found.input, found.content_type) if found.input is not None else None
+        key = self._pseudonym_key(policy)
         job = Job(
             job_id=job_id,
             source=policy.name,
-            account=keys.pseudonym(event.account),
-            event_id=keys.pseudonym(event.event_id),
+            account=event_pseudonym(event.account, key),
+            event_id=event_pseudonym(event.event_id, key),
             event_type=event.event_type,
             task_type=route.task,
-            user_id=keys.user_pseudonym(found.user_id),
+            user_id=user_pseudonym(found.user_id, key),
             body_sha256=hashlib.sha256(event.raw).hexdigest(),
             input_ref=placed.ref if placed else found.input_ref,
             traceparent=_traceparent(request),
@@ -137,6 +133,13 @@ class Intake:
         elif len(event.raw) <= EVENT_INLINE_LIMIT:
             rows.append(Row(kind=RowKind.EVENT, key="body", data={"size": len(event.raw)}, content=event.raw))
         return job, rows
+
+    def _pseudonym_key(self, policy: SourcePolicy) -> bytes:
+        """The configured key; else the source's current secret, which changes when it is rotated."""
+        configured = self._services.settings.pseudonym_key
+        if configured is not None:
+            return configured.get_secret_value().encode()
+        return self._secrets.keys_of(policy).keys[0]
 
     async def _store(self, job: Job, rows: Sequence[Row]) -> bool:
         """Insert the job and its open row at the same time; both are confirmed on return."""

@@ -5,8 +5,9 @@ from typing import Any, assert_never
 from urllib.parse import urlsplit
 
 from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, unavailable
-from shared.intake import Accepted, Ignored, Intake, Receipt, SourceNotConfigured
+from shared.intake import Accepted, Ignored, Intake, Receipt
 from shared.webhooks.base import WebhookRequest
+from shared.webhooks.secrets import SourceNotConfigured
 
 
 async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
