@@ -119,7 +119,7 @@ def _misfit(details: Mapping[str, Any]) -> Misfit:
     if kind == "value_error":
         expected = str(details["ctx"]["error"])
     else:
-        expected = _EXPECTED[kind].format(**details.get("ctx", {}))
+        expected = _EXPECTED.get(kind, "another value").format(**details.get("ctx", {}))
     hidden = "secrets" in path and isinstance(details["input"], str)
     found = "something else (not shown: it may be a secret)" if hidden else shown(details["input"])
     return Misfit(path, expected, found)

@@ -26,7 +26,7 @@ def looks_personal(value: str) -> bool:
 
 def event_pseudonym(event_id: str, key: bytes) -> str:
     """`event_id` as it is when it is short, printable and impersonal; otherwise `h_` and its keyed hash."""
-    return event_id if _plain(event_id) else _hashed(b"event", event_id, key)
+    return event_id if not event_id or _plain(event_id) else _hashed(b"event", event_id, key)
 
 
 def user_pseudonym(user_id: str | None, key: bytes | None) -> str | None:
