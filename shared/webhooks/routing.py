@@ -37,8 +37,8 @@ class Extraction:
     """
 
     input_ref: str | None = None
-    content: bytes | None = field(default=None, repr=False)
-    content_type: str | None = None  # of `content`
+    input: bytes | None = field(default=None, repr=False)
+    content_type: str | None = None  # of `input`
     user_id: str | None = field(default=None, repr=False)
     problem: str | None = None
 
@@ -64,10 +64,10 @@ def extract(route: Route, event: WebhookEvent) -> Extraction:
             return Extraction(input_ref=_ref(route.input_ref, event), user_id=user_id)
         if route.input is not None:
             content, content_type = _input(route.input, event)
-            return Extraction(content=content, content_type=content_type, user_id=user_id)
+            return Extraction(input=content, content_type=content_type, user_id=user_id)
     except _NothingFound as nothing:
         return Extraction(user_id=user_id, problem=str(nothing))
-    return Extraction(content=event.raw, content_type=JSON, user_id=user_id)
+    return Extraction(input=event.raw, content_type=JSON, user_id=user_id)
 
 
 def _ref(expression: Expression, event: WebhookEvent) -> str:

@@ -9,13 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pydantic import SecretStr
-
 from shared.errors import TransientError
 from shared.pipeline.model import SourcePolicy
 from shared.settings import UNRESOLVED_REFERENCE
 from shared.webhooks.base import UnusableSecret
-from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
 
 PLACEHOLDER = "change-me"
@@ -31,39 +28,28 @@ class SourceNotConfigured(TransientError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKeys:
-    """The usable keys, each with its place in the source's list of secrets, and what is wrong with others.
-
-    `pseudonym_key` is the application's own key for personal ids, where one is set.
-    """
+    """The usable keys, each with its place in the source's list of secrets, and what is wrong with others."""
 
     keys: tuple[bytes, ...] = field(repr=False)
     places: tuple[int, ...]
     problems: tuple[str, ...]
-    pseudonym_key: bytes | None = field(default=None, repr=False)
-
-    @property
-    def usable(self) -> bool:
-        return bool(self.keys)
-
-    def pseudonym(self, event_id: str) -> str:
-        """An event's id or account as it may be stored; without a key of its own, keyed with the secret."""
-        return event_pseudonym(event_id, self.pseudonym_key or self.keys[0])
-
-    def user_pseudonym(self, user_id: str | None) -> str | None:
-        return user_pseudonym(user_id, self.pseudonym_key)
 
 
-def load_all_keys(
-    sources: Mapping[str, SourcePolicy], environ: Mapping[str, str], pseudonym_key: SecretStr | None
-) -> dict[str, SourceKeys]:
-    """The keys of every source, by its name. A source without usable keys is there too."""
-    key = None if pseudonym_key is None else pseudonym_key.get_secret_value().encode()
-    return {name: load_keys(source, environ, key) for name, source in sources.items()}
+class SourceSecrets:
+    """Loads and keeps the keys of each source."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._loaded: dict[str, SourceKeys] = {}
+
+    def keys_of(self, source: SourcePolicy) -> SourceKeys:
+        """The source's keys, from its settings at the first call. Never raises."""
+        if source.name not in self._loaded:
+            self._loaded[source.name] = load_keys(source, self._environ)
+        return self._loaded[source.name]
 
 
-def load_keys(
-    source: SourcePolicy, environ: Mapping[str, str], pseudonym_key: bytes | None = None
-) -> SourceKeys:
+def load_keys(source: SourcePolicy, environ: Mapping[str, str]) -> SourceKeys:
     """Every usable key of `source`; each setting that cannot be used is a problem, and a warning."""
     scheme = scheme_named(source.scheme)
     keys: list[bytes] = []
@@ -78,9 +64,7 @@ def load_keys(
             logger.warning("Source %s: %s", source.name, problem)
         else:
             places.append(place)
-    return SourceKeys(
-        keys=tuple(keys), places=tuple(places), problems=tuple(problems), pseudonym_key=pseudonym_key
-    )
+    return SourceKeys(keys=tuple(keys), places=tuple(places), problems=tuple(problems))
 
 
 def _secret(setting: str, environ: Mapping[str, str]) -> str:
