@@ -1,0 +1,317 @@
+"""One client connection: headers, SASL, open, heartbeats, close.
+
+Nothing that arrives on a connection may harm another: every callback turns what goes wrong into a close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import TYPE_CHECKING, cast
+
+from devhost.amqp import sasl
+from devhost.amqp.errors import AmqpError, FramingError, InvalidField
+from devhost.amqp.framing import (
+    AMQP_HEADER,
+    MIN_MAX_FRAME_SIZE,
+    SASL_FRAME,
+    SASL_HEADER,
+    Frame,
+    FrameReader,
+    Header,
+    encode_frame,
+)
+from devhost.amqp.performatives import (
+    Begin,
+    Close,
+    End,
+    Open,
+    Performative,
+    decode_performative,
+    encode_performative,
+)
+from devhost.servicebus.faults import (
+    CONNECTION_FORCED,
+    DECODE_ERROR,
+    FRAMING_ERROR,
+    INTERNAL_ERROR,
+    INVALID_FIELD,
+    NOT_ALLOWED,
+    FaultError,
+)
+from devhost.servicebus.outgoing import ReplyLink
+from devhost.servicebus.sas import Grant
+from devhost.servicebus.session import Session
+
+if TYPE_CHECKING:
+    from devhost.servicebus.broker import Broker
+
+log = logging.getLogger(__name__)
+MAX_FRAME_SIZE = 262_144
+IDLE_SECONDS = 240
+_CHANNEL_MAX = 63
+_HANDSHAKE_SECONDS = 30.0
+_CLOSE_SECONDS = 5.0
+_MIN_HEARTBEAT = 0.05
+_MAX_HELD = 8 * 1024 * 1024
+_WRITE_BUFFER = 1024 * 1024
+
+
+class _State(Enum):
+    START = auto()
+    SASL = auto()
+    AUTHENTICATED = auto()
+    HEADER_EXCHANGED = auto()
+    OPEN = auto()
+    CLOSING = auto()
+    CLOSED = auto()
+
+
+class Connection(asyncio.Protocol):
+    """The protocol instance of one accepted socket."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.writable = True
+        self.peer_max_frame = MIN_MAX_FRAME_SIZE
+        self.grants: dict[str, Grant] = {}
+        self.reply_links: dict[str, ReplyLink] = {}
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._state = _State.START
+        self._reader = FrameReader(MAX_FRAME_SIZE)
+        self._sessions: dict[int, Session] = {}
+        self._out = bytearray()
+        self._held = 0
+        self._last_read = self._last_write = self._loop.time()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_BUFFER)
+        self.broker.connections.add(self)
+        self._after(_HANDSHAKE_SECONDS, "handshake", self._check_handshake)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """The client is gone: its locks stay until they end."""
+        self._state = _State.CLOSED
+        self.broker.connections.discard(self)
+        for timer in self._timers.values():
+            timer.cancel()
+        for session in self._sessions.values():
+            session.abandon()
+        self._sessions.clear()
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        self._last_read = self._loop.time()
+        try:
+            for item in self._reader.feed(data):
+                self._on_item(item)
+        except FaultError as fault:
+            self.close(fault)
+        except FramingError as error:
+            self.close(FaultError(FRAMING_ERROR, f"The stream cannot be read on: {error}."))
+        except InvalidField as error:
+            self.close(FaultError(INVALID_FIELD, f"{error}."))
+        except AmqpError as error:
+            self.close(FaultError(DECODE_ERROR, f"{error}."))
+        except Exception:
+            log.exception("a connection failed")
+            self.close(FaultError(INTERNAL_ERROR, "The broker failed on this connection; see its log."))
+
+    def pause_writing(self) -> None:
+        """The client does not read: give it nothing more to answer."""
+        self.writable = False
+        self._throttle()
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self.writable = True
+        self._throttle()
+        for session in self._sessions.values():
+            session.wake()
+
+    def hold(self, size: int) -> None:
+        """`size` bytes wait for storage; too many, and reading stops."""
+        self._held += size
+        self._throttle()
+
+    def let_go(self, size: int) -> None:
+        """They are dealt with."""
+        self._held -= size
+        self._throttle()
+
+    def send(self, performative: Performative, channel: int) -> None:
+        """Write one performative."""
+        self.write(encode_frame(encode_performative(performative), channel))
+
+    def write(self, octets: bytes) -> None:
+        """Write frames; those of one turn of the loop go out together."""
+        if self._state is _State.CLOSED or self._transport.is_closing():
+            return
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out += octets
+
+    def close(self, fault: FaultError) -> None:
+        """Say why and stop; the peer has a moment to answer."""
+        if self._state in (_State.CLOSING, _State.CLOSED):
+            return
+        log.info("closing a connection: %s", fault)
+        if self._state is _State.OPEN:
+            self.send(Close(error=fault.describe()), 0)
+            self._state = _State.CLOSING
+            self._after(_CLOSE_SECONDS, "close", self.abort)
+            self._drop_sessions()
+        else:
+            self._hang_up()
+
+    def shut_down(self) -> None:
+        """The broker stops. The SDK takes this for a lost connection, and retries."""
+        self.close(FaultError(CONNECTION_FORCED, "The broker is shutting down."))
+
+    def abort(self) -> None:
+        """Let go of the socket at once."""
+        self._transport.abort()
+
+    def _flush(self) -> None:
+        if self._out:
+            octets, self._out = bytes(self._out), bytearray()
+            self._last_write = self._loop.time()
+            self._transport.write(octets)
+
+    def _hang_up(self) -> None:
+        self._flush()
+        self._state = _State.CLOSING
+        self._transport.close()
+
+    def _throttle(self) -> None:
+        if self._transport.is_closing():
+            return
+        if self.writable and self._held < _MAX_HELD:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _on_item(self, item: Header | Frame) -> None:
+        if self._state in (_State.CLOSING, _State.CLOSED):
+            self._while_closing(item)
+        elif isinstance(item, Header):
+            self._on_header(item.octets)
+        elif item.kind == SASL_FRAME:
+            self._on_sasl(item.body)
+        elif item.body:
+            self._on_frame(item)
+
+    def _while_closing(self, item: Header | Frame) -> None:
+        if isinstance(item, Frame) and item.body and isinstance(decode_performative(item.body)[0], Close):
+            self._hang_up()
+
+    def _on_header(self, octets: bytes) -> None:
+        if self._state is _State.START and octets == SASL_HEADER:
+            self._state = _State.SASL
+            mechanisms = sasl.Mechanisms(("ANONYMOUS",))
+            self.write(SASL_HEADER + encode_frame(sasl.encode_sasl(mechanisms), kind=SASL_FRAME))
+        elif self._state is _State.AUTHENTICATED and octets == AMQP_HEADER:
+            self._state = _State.HEADER_EXCHANGED
+            self.write(AMQP_HEADER)
+        else:  # the standard's answer to a header that is not supported: the one that is, then close
+            self.write(SASL_HEADER if self._state is _State.START else AMQP_HEADER)
+            self._hang_up()
+
+    def _on_sasl(self, body: bytes) -> None:
+        init = sasl.decode_sasl(body)
+        if self._state is not _State.SASL or not isinstance(init, sasl.Init):
+            raise FaultError(NOT_ALLOWED, "The SASL frame has no place here.")
+        known = init.mechanism == "ANONYMOUS"
+        outcome = sasl.Outcome(sasl.OK if known else sasl.AUTH_FAILED)
+        self.write(encode_frame(sasl.encode_sasl(outcome), kind=SASL_FRAME))
+        if known:
+            self._state = _State.AUTHENTICATED
+        else:
+            self._hang_up()
+
+    def _on_frame(self, frame: Frame) -> None:
+        performative, payload = decode_performative(frame.body)
+        match performative:
+            case Open():
+                self._on_open(performative)
+            case Close():
+                self.send(Close(), 0)
+                self._hang_up()
+            case _ if self._state is not _State.OPEN:
+                raise FaultError(NOT_ALLOWED, "The connection must be opened first.")
+            case Begin():
+                self._on_begin(frame.channel, performative)
+            case End():
+                if (session := self._sessions.pop(frame.channel, None)) is not None:
+                    session.end()
+            case _:
+                self._on_session_frame(frame.channel, performative, payload)
+
+    def _on_open(self, opened: Open) -> None:
+        if self._state is not _State.HEADER_EXCHANGED:
+            raise FaultError(NOT_ALLOWED, "An open has no place here.")
+        if opened.max_frame_size < MIN_MAX_FRAME_SIZE:
+            raise FaultError(INVALID_FIELD, f"max-frame-size must be {MIN_MAX_FRAME_SIZE} or more.")
+        self._state = _State.OPEN
+        self.peer_max_frame = min(opened.max_frame_size, MAX_FRAME_SIZE)
+        self.send(
+            Open(
+                container_id="local-broker",
+                max_frame_size=MAX_FRAME_SIZE,
+                channel_max=_CHANNEL_MAX,
+                idle_time_out=IDLE_SECONDS * 1000,
+            ),
+            0,
+        )
+        self._watch_idle()
+        if opened.idle_time_out:
+            self._beat(max(opened.idle_time_out / 2000, _MIN_HEARTBEAT))
+
+    def _on_begin(self, channel: int, begin: Begin) -> None:
+        if channel > _CHANNEL_MAX or channel in self._sessions:
+            raise FaultError(NOT_ALLOWED, f"Channel {channel} is in use or above {_CHANNEL_MAX}.")
+        self._sessions[channel] = Session(self, channel, begin)
+
+    def _on_session_frame(self, channel: int, performative: Performative, payload: bytes) -> None:
+        session = self._sessions.get(channel)
+        if session is None:  # the SDK detaches its management links after it has ended their session
+            return
+        try:
+            session.on_performative(performative, payload)
+        except FaultError as fault:
+            log.info("ending a session: %s", fault)
+            del self._sessions[channel]
+            session.end(fault)
+
+    def _drop_sessions(self) -> None:
+        for session in self._sessions.values():
+            session.abandon()
+        self._sessions.clear()
+
+    def _after(self, seconds: float, purpose: str, act: Callable[[], None]) -> None:
+        self._timers[purpose] = self._loop.call_later(seconds, act)
+
+    def _check_handshake(self) -> None:
+        if self._state not in (_State.OPEN, _State.CLOSED):
+            self.abort()
+
+    def _watch_idle(self) -> None:
+        """A peer silent for twice the advertised time is gone (OASIS AMQP 1.0 part 2, section 2.4.5)."""
+        silent = self._loop.time() - self._last_read
+        if silent >= 2 * IDLE_SECONDS:
+            self.close(FaultError(CONNECTION_FORCED, f"Nothing was heard for {2 * IDLE_SECONDS} s."))
+        else:
+            self._after(2 * IDLE_SECONDS - silent, "idle", self._watch_idle)
+
+    def _beat(self, interval: float) -> None:
+        if self._loop.time() - self._last_write >= interval / 2:
+            self.write(encode_frame(b""))
+        self._after(interval / 2, "heartbeat", lambda: self._beat(interval))

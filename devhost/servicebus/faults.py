@@ -1,0 +1,77 @@
+"""Errors as the broker tells them to a peer: a condition, a sentence, and an info map that is never empty.
+
+The Python SDK reads all three by position, so none may be left out. Conditions: OASIS AMQP 1.0 and
+https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-troubleshoot
+"""
+
+from __future__ import annotations
+
+from devhost.amqp.outcomes import Error, describe_error
+from devhost.amqp.types import Described, Symbol
+from devhost.servicebus.model import (
+    BrokerError,
+    EntityNotFoundError,
+    LockLostError,
+    MessageNotFoundError,
+    NotAllowedError,
+)
+
+NOT_FOUND = "amqp:not-found"
+NOT_ALLOWED = "amqp:not-allowed"
+NOT_IMPLEMENTED = "amqp:not-implemented"
+UNAUTHORIZED = "amqp:unauthorized-access"
+INTERNAL_ERROR = "amqp:internal-error"
+DECODE_ERROR = "amqp:decode-error"
+INVALID_FIELD = "amqp:invalid-field"
+CONNECTION_FORCED = "amqp:connection:forced"
+FRAMING_ERROR = "amqp:connection:framing-error"
+HANDLE_IN_USE = "amqp:session:handle-in-use"
+UNATTACHED_HANDLE = "amqp:session:unattached-handle"
+SIZE_EXCEEDED = "amqp:link:message-size-exceeded"
+ARGUMENT_ERROR = "com.microsoft:argument-error"
+LOCK_LOST = "com.microsoft:message-lock-lost"
+MESSAGE_NOT_FOUND = "com.microsoft:message-not-found"
+DEAD_LETTER = "com.microsoft:dead-letter"
+
+_STATUS = {
+    NOT_FOUND: 404,
+    MESSAGE_NOT_FOUND: 404,
+    LOCK_LOST: 410,
+    ARGUMENT_ERROR: 400,
+    NOT_ALLOWED: 400,
+    UNAUTHORIZED: 401,
+    NOT_IMPLEMENTED: 501,
+    SIZE_EXCEEDED: 413,
+}
+_OF_ERROR: dict[type[BrokerError], str] = {
+    EntityNotFoundError: NOT_FOUND,
+    LockLostError: LOCK_LOST,
+    MessageNotFoundError: MESSAGE_NOT_FOUND,
+    NotAllowedError: NOT_ALLOWED,
+}
+
+
+class FaultError(Exception):
+    """Something the peer is told about, in its terms."""
+
+    def __init__(self, condition: str, description: str) -> None:
+        super().__init__(description)
+        self.condition = condition
+        self.description = description
+
+    @property
+    def status(self) -> int:
+        """The same as the status of a `$management` or `$cbs` answer."""
+        return _STATUS.get(self.condition, 500)
+
+    def describe(self) -> Described:
+        """The error for a close, end, detach or rejected outcome."""
+        info: dict[object, object] = {Symbol("broker"): "local"}
+        return describe_error(Error(self.condition, self.description, info))
+
+
+def fault_of(error: BrokerError) -> FaultError:
+    """What a peer is told of an engine's error; storage faults are the broker's own, and retried."""
+    return FaultError(
+        _OF_ERROR.get(type(error), INTERNAL_ERROR), str(error) or "The broker could not do this."
+    )
