@@ -26,7 +26,7 @@ def write_app(
 ) -> Path:
     """Write function_app.py, host.json and local.settings.json; `source` may use `func` and `app`."""
     folder.mkdir(parents=True, exist_ok=True)
-    head = "import azure.functions as func\n\napp = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)\n\n"
+    head = 'import azure.functions as func\n\napp = func.FunctionApp(http_auth_level="ANONYMOUS")\n\n'
     (folder / "function_app.py").write_text(head + source, encoding="utf-8")
     (folder / "host.json").write_text(json.dumps(HOST_JSON | (host_json or {})), encoding="utf-8")
     settings = {"IsEncrypted": False, "Values": values or {}}

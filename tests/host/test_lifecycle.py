@@ -1,0 +1,134 @@
+"""Stopping and dying: drain at SIGTERM, `functionTimeout`, and what ends a worker."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.host.harness import Answer, HostProcess, write_app
+
+pytestmark = pytest.mark.host
+
+SLOW = """
+import asyncio, sys, time
+
+@app.route(route="slow/{seconds}")
+async def slow(req: func.HttpRequest) -> func.HttpResponse:
+    print("slow has begun", flush=True)
+    await asyncio.sleep(float(req.route_params["seconds"]))
+    return func.HttpResponse("done")
+
+@app.route(route="block/{seconds}")
+async def block(req: func.HttpRequest) -> func.HttpResponse:
+    time.sleep(float(req.route_params["seconds"]))
+    return func.HttpResponse("done")
+
+@app.route(route="sync/{seconds}")
+def sync(req: func.HttpRequest) -> func.HttpResponse:
+    print("slow has begun", flush=True)
+    time.sleep(float(req.route_params["seconds"]))
+    return func.HttpResponse("done")
+
+@app.route(route="exit")
+async def leave(req: func.HttpRequest) -> func.HttpResponse:
+    sys.exit(3)
+
+@app.route(route="cancel")
+async def cancel(req: func.HttpRequest) -> func.HttpResponse:
+    raise asyncio.CancelledError
+
+@app.route(route="ok")
+def ok(req: func.HttpRequest) -> func.HttpResponse:
+    return func.HttpResponse("ok")
+"""
+
+
+class _InBackground:
+    """A request on a thread; `answer` is None if the connection was cut."""
+
+    def __init__(self, host: HostProcess, target: str) -> None:
+        self.answer: Answer | None = None
+        self._host, self._target = host, target
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.answer = self._host.request("GET", self._target)
+        except (OSError, EOFError):
+            self.answer = None
+        except Exception as error:
+            if type(error).__name__ not in {"RemoteDisconnected", "IncompleteRead"}:
+                raise
+
+    def join(self) -> Answer | None:
+        self._thread.join()
+        return self.answer
+
+
+def test_sigterm_while_idle_ends_with_0(tmp_path: Path) -> None:
+    with HostProcess(write_app(tmp_path, SLOW)) as host:
+        assert host.terminate() == 0
+
+
+@pytest.mark.parametrize("function", ["slow", "sync"])
+def test_sigterm_lets_a_running_function_finish_and_answer(tmp_path: Path, function: str) -> None:
+    with HostProcess(write_app(tmp_path, SLOW)) as host:
+        request = _InBackground(host, f"/api/{function}/1.5")
+        host.wait_for_log("slow has begun")
+        assert host.terminate() == 0
+        answer = request.join()
+        assert answer is not None
+        assert (answer.status, answer.body) == (200, b"done")
+
+
+def test_a_stopping_host_takes_no_new_connections(tmp_path: Path) -> None:
+    with HostProcess(write_app(tmp_path, SLOW)) as host:
+        request = _InBackground(host, "/api/slow/1.5")
+        host.wait_for_log("slow has begun")
+        host.process.terminate()
+        host.wait_for_log("event=stopping")
+        time.sleep(0.2)
+        with pytest.raises(ConnectionRefusedError):
+            host.request("GET", "/api/ok")
+        request.join()
+        assert host.wait() == 0
+
+
+def test_the_grace_period_ends_even_if_a_function_does_not(tmp_path: Path) -> None:
+    with HostProcess(write_app(tmp_path, SLOW), ("--grace", "0.5")) as host:
+        request = _InBackground(host, "/api/sync/60")
+        host.wait_for_log("slow has begun")
+        assert host.terminate(seconds=10) == 0
+        assert "event=cut_off running=1" in host.log()
+        request.join()
+
+
+@pytest.mark.parametrize("function", ["slow", "block", "sync"])
+def test_a_function_over_its_timeout_takes_the_process_down_with_70(tmp_path: Path, function: str) -> None:
+    with HostProcess(write_app(tmp_path, SLOW, host_json={"functionTimeout": "00:00:01"})) as host:
+        request = _InBackground(host, f"/api/{function}/60")
+        assert host.wait(15) == 70
+        assert f"event=worker_died function={function}" in host.log()
+        request.join()
+
+
+def test_functions_within_their_timeout_do_not(tmp_path: Path) -> None:
+    with HostProcess(write_app(tmp_path, SLOW, host_json={"functionTimeout": "00:00:02"})) as host:
+        for _ in range(4):
+            assert host.request("GET", "/api/slow/0.7").status == 200
+
+
+def test_a_function_that_exits_takes_the_process_down_with_70(tmp_path: Path) -> None:
+    with HostProcess(write_app(tmp_path, SLOW)) as host:
+        request = _InBackground(host, "/api/exit")
+        assert host.wait(15) == 70
+        assert "SystemExit" in host.log()
+        request.join()
+
+
+def test_an_escaped_cancellation_is_500_and_the_host_goes_on(tmp_path: Path) -> None:
+    with HostProcess(write_app(tmp_path, SLOW)) as host:
+        assert host.request("GET", "/api/cancel").status == 500
+        assert host.request("GET", "/api/ok").body == b"ok"
