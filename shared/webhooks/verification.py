@@ -13,13 +13,14 @@ def verify(
     """The verdict over all configured secrets. Raises WebhookRejected, or SourceNotConfigured.
 
     With a secret that could not be loaded a mismatch proves nothing: the request may carry its signature.
+    What is wrong with it stands in the log; the caller may be anyone.
     """
-    if not keys.usable:
-        raise SourceNotConfigured(" ".join(keys.problems))
+    if not keys.keys:
+        raise SourceNotConfigured
     try:
         verified = scheme.verify(request, keys.keys, now, tolerance)
     except BadSignature:
         if keys.problems:
-            raise SourceNotConfigured(" ".join(keys.problems)) from None
+            raise SourceNotConfigured from None
         raise
     return Verified(secret_index=keys.places[verified.secret_index])
