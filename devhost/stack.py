@@ -21,12 +21,13 @@ from devhost.faults.failpoints import FOLDER_SETTING
 from devhost.faults.proxy import Proxy
 from devhost.guardian import Guardian
 from devhost.local_settings import compose, keys_document, queue_document, settings_document
-from devhost.parts import PartError, PartSpec
+from devhost.parts import PartError, PartSpec, last_lines
 from devhost.ports import free_ports
 from devhost.state_folder import StateFolder
 from devhost.supervisor import Report, Supervised
 
 _START_SECONDS = 90.0
+_SHOWN_LINES = 20
 _PORT_TAKEN = ("eaddrinuse", "address already in use", "is taken")
 
 
@@ -157,6 +158,10 @@ class Stack:
     def log(self, part: Part) -> Path:
         """Everything the part wrote."""
         return self._parts[part].spec.log
+
+    def last_lines(self, part: Part) -> str:
+        """The end of the part's log."""
+        return last_lines(self.log(part), _SHOWN_LINES)
 
     def wait_ready(self, part: Part, timeout: float = _START_SECONDS) -> None:
         """Wait until the part is ready, through restarts."""

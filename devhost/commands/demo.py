@@ -1,7 +1,6 @@
 """`dev.py demo`: the tour on a fresh local stack."""
 
 import argparse
-import contextlib
 import shutil
 import sys
 from collections.abc import Sequence

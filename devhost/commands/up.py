@@ -13,6 +13,7 @@ from devhost.commands.curl import ready_curl
 from devhost.ports import is_free
 from devhost.progress import say, step
 from devhost.stack import Part, Stack, StackOptions
+from devhost.tour import documents
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,7 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with step("Starting the local stack"):
             stack.start()
-        _announce(stack, as_json=options.json)
+            document = documents.put(stack.storage, documents.REPORT)
+        _announce(stack, document, as_json=options.json)
         while True:
             signal.pause()
     except KeyboardInterrupt:
@@ -70,7 +72,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _announce(stack: Stack, *, as_json: bool) -> None:
+def _announce(stack: Stack, document: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(description(stack)), flush=True)
         return
@@ -83,7 +85,7 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         f"Logs          {stack.log(Part.HOST).parent}",
     ]
     lines += [f"Secret of {name}: {secret}" for name, secret in stack.secrets.items()]
-    example = ready_curl(stack.url, stack.sources, stack.secrets)
+    example = ready_curl(stack.url, stack.sources, stack.secrets, document)
     if example:
         lines += ["", "Try it, in another terminal:", "", example]
     sys.stdout.write("\n".join([*lines, "", "Ctrl-C ends it."]) + "\n")

@@ -65,9 +65,8 @@ class Tour:
         result = self.client.get(f"/api/jobs/{job_id}/result")
         _expect(result, 200, "the result")
         pages = result.field("document").get("pages")
-        self.tell(
-            f"   The worker is done: {job.field('status')}, release {job.field('release')}; {pages} pages read."
-        )
+        status, release = job.field("status"), job.field("release")
+        self.tell(f"   The worker is done: {status}, release {release}; {pages} pages read.")
         self.tell(f"   {result.field('label')}")
         self.tell(f"   > {_first_line(str(result.field('summary')))}")
 
@@ -96,7 +95,7 @@ class Tour:
         case = _poll(lambda: self._case(job_id), f"no case was filed for {job_id}")
         failure = case.field("failure")
         self.tell(f"   Retrying cannot help, so a case is filed: {case.field('category')}, {failure['code']}")
-        self.tell(f"   > {failure.get('text') or failure.get('message')}")
+        self.tell(f"   > {failure['message']}")
         alert = self.alerts.next(_WAIT_SECONDS)
         if alert is None:
             raise TourError("no alert was sent for the first failure of its kind")
@@ -106,9 +105,8 @@ class Tour:
         decision = {"operator": OPERATOR, "reason": REASON, "input_ref": reference}
         answer = self.client.post(f"/api/dead-letters/{job_id}/resubmit", decision)
         _expect(answer, 202, "the resubmit")
-        self.tell(
-            f"6. The operator ({OPERATOR}) resubmits it with the PDF: {_shown(answer)}, release {answer.field('release')}"
-        )
+        release = answer.field("release")
+        self.tell(f"6. The operator ({OPERATOR}) resubmits with the PDF: {_shown(answer)}, release {release}")
         self.tell(f"   Reason on record: {REASON}")
 
     def _send(self, delivery: str, body: bytes) -> Answer:

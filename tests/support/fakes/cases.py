@@ -1,5 +1,7 @@
 """The case store in memory."""
 
+from dataclasses import replace
+
 from shared.adapters.case_keys import from_cursor, list_key, matches, to_cursor
 from shared.adapters.limits import check_key
 from shared.ports import Case, CaseFilter, CasePage, CaseState
@@ -34,7 +36,9 @@ class FakeCaseStore(Faults):
         if case.state is CaseState.OPEN:
             raise ValueError("A decided case is closed or resubmitted.")
         async with self._call("decide"):
-            self._cases[case.job_id, case.release] = to_text(case)
+            before = self._cases.get((case.job_id, case.release))
+            dead_at = case.dead_at if before is None else from_text(Case, before).dead_at
+            self._cases[case.job_id, case.release] = to_text(replace(case, dead_at=dead_at))
 
     async def page(self, wanted: CaseFilter, *, limit: int, cursor: str | None) -> CasePage:
         after = "" if cursor is None else from_cursor(wanted, cursor)

@@ -1,0 +1,126 @@
+"""The local stack with a small app: three real processes that can be killed, frozen and cut off."""
+
+import dataclasses
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from devhost.parts import PartError
+from devhost.stack import Part, Stack
+from devhost.state_folder import StateInUseError
+from tests.support.http import request
+from tests.support.small_app import small_app
+from tests.support.waiting import eventually, is_alive
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    said: list[str] = []
+    options = small_app(tmp_path_factory.mktemp("stack"), proxied=True)
+    with Stack(options, said.append) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def all_ready(stack: Stack) -> Iterator[None]:
+    yield
+    for proxy in stack.proxies.values():
+        proxy.heal()
+    for part in Part:
+        stack.thaw(part)
+        stack.wait_ready(part)
+
+
+def write(stack: Stack, timeout: float = 30) -> int:
+    return request("POST", f"{stack.url}/api/write/t{uuid.uuid4().hex}", timeout=timeout)[0]
+
+
+def send(stack: Stack) -> int:
+    return request("POST", f"{stack.url}/api/send", {"x-functions-key": stack.operator_key})[0]
+
+
+def test_the_app_reaches_storage_and_broker(stack: Stack) -> None:
+    assert (write(stack), send(stack)) == (200, 200)
+
+
+def test_a_function_key_is_needed_where_the_function_asks_for_one(stack: Stack) -> None:
+    assert request("POST", f"{stack.url}/api/send")[0] == 401
+
+
+def test_each_source_has_a_secret(stack: Stack) -> None:
+    assert list(stack.secrets) == ["github"]
+    assert stack.secrets["github"] == stack.values["GITHUB_WEBHOOK_SECRET"]
+
+
+@pytest.mark.parametrize("part", list(Part))
+def test_a_killed_part_is_back_on_the_same_port(stack: Stack, part: Part) -> None:
+    old, lives = stack.pid(part), stack.lives(part)
+    os.kill(old, signal.SIGKILL)
+    eventually(lambda: stack.lives(part) > lives, "it is started again within a second", timeout=1)
+    stack.wait_ready(part)
+    assert stack.pid(part) != old
+    assert (write(stack), send(stack)) == (200, 200)
+
+
+def test_a_part_can_be_kept_down(stack: Stack) -> None:
+    stack.kill(Part.BROKER, restart=False)
+    with pytest.raises(PartError, match="broker is not running"):
+        stack.pid(Part.BROKER)
+    assert send(stack) == 500
+    stack.resume(Part.BROKER)
+    assert send(stack) == 200
+
+
+def test_what_azurite_was_told_survives_its_end_by_sigterm(stack: Stack) -> None:
+    url = f"{stack.url}/api/write/t{uuid.uuid4().hex}"
+    assert request("POST", url)[0] == 200
+    stack.restart(Part.AZURITE)
+    assert request("POST", url)[0] == 200
+
+
+def test_a_frozen_azurite_answers_nothing_until_thawed(stack: Stack) -> None:
+    stack.freeze(Part.AZURITE)
+    with pytest.raises(TimeoutError):
+        write(stack, timeout=0.7)
+    stack.thaw(Part.AZURITE)
+    assert write(stack) == 200
+
+
+@pytest.mark.parametrize(("link", "call"), [("table", write), ("broker", send)])
+def test_the_app_can_be_cut_off_from_a_part(stack: Stack, link: str, call: object) -> None:
+    assert callable(call)
+    stack.proxies[link].refuse()
+    assert call(stack) == 500
+    stack.proxies[link].heal()
+    assert call(stack) == 200
+
+
+def test_a_second_stack_on_the_same_state_is_refused_and_the_first_goes_on(stack: Stack) -> None:
+    with pytest.raises(StateInUseError), Stack(stack.options):
+        pass
+    assert write(stack) == 200
+
+
+def test_a_stack_leaves_nothing_running_and_keeps_its_keys(tmp_path_factory: pytest.TempPathFactory) -> None:
+    options = small_app(tmp_path_factory.mktemp("short"))
+    with Stack(options) as first:
+        pids, key = list(first.pids.values()), first.operator_key
+    assert not any(is_alive(pid) for pid in pids)
+    with Stack(dataclasses.replace(options, failpoints=True)) as second:
+        assert second.operator_key == key
+
+
+def test_an_app_that_cannot_start_is_an_error_with_its_own_words_and_leaves_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    options = small_app(tmp_path_factory.mktemp("broken"))
+    (options.app / "function_app.py").write_text("raise RuntimeError('no such luck')")
+    stack = Stack(options)
+    with pytest.raises(PartError, match=r"host ended with code 1(.|\n)*no such luck"), stack:
+        pass
+    for part in (Part.AZURITE, Part.BROKER):
+        with pytest.raises(PartError, match="is not running"):
+            stack.pid(part)
