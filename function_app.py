@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import azure.functions as func
-from shared.bootstrap import application
+from shared.bootstrap import application, application_or_hold
 
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 
@@ -89,7 +89,7 @@ async def health(req: func.HttpRequest) -> func.HttpResponse:
     "message", queue_name=JOBS_QUEUE, connection=CONNECTION, data_type=func.DataType.BINARY
 )
 async def run_job(message: func.ServiceBusMessage) -> None:
-    built = await application()
+    built = await application_or_hold()
     await built.run_job(message.get_body(), message.application_properties, message.message_id)
 
 
@@ -100,7 +100,7 @@ async def run_job(message: func.ServiceBusMessage) -> None:
     data_type=func.DataType.BINARY,
 )
 async def file_dead_letter(message: func.ServiceBusMessage) -> None:
-    built = await application()
+    built = await application_or_hold()
     await built.file_dead_letter(
         message.get_body(), message.application_properties, message.sequence_number or 0
     )
@@ -108,5 +108,5 @@ async def file_dead_letter(message: func.ServiceBusMessage) -> None:
 
 @app.timer_trigger("timer", schedule=SWEEP_SCHEDULE)
 async def sweep(timer: func.TimerRequest) -> None:  # noqa: ARG001  the trigger's parameter
-    built = await application()
+    built = await application_or_hold()
     await built.sweep()

@@ -1,0 +1,114 @@
+"""The only place where adapters are chosen and joined. Nothing is read or opened before the first call."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from shared import VERSION
+from shared.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from shared.application import Application
+
+log = logging.getLogger("afterhook.bootstrap")
+HOLD_TRIES = 10
+HOLD_SECONDS = 30.0
+
+_application: "Application | None" = None
+_lock: asyncio.Lock | None = None
+
+
+async def application() -> "Application":
+    """This process's application, built at the first call.
+
+    Raises ConfigurationError with every problem at once; the next call tries again.
+    """
+    global _application, _lock  # noqa: PLW0603  one application a process is the point
+    if _application is None:
+        _lock = _lock or asyncio.Lock()
+        async with _lock:
+            if _application is None:
+                # Reading files and importing the SDKs takes a while, and the loop has others to serve.
+                _application = await asyncio.to_thread(build, os.environ)
+    return _application
+
+
+async def application_or_hold() -> "Application":
+    """As `application`, for queue messages: a wrong configuration must not turn them into dead letters.
+
+    Without a configuration nothing can be put off, so the message is held, and the build tried again, for
+    five minutes of each delivery; a corrected setting restarts the app long before that.
+    """
+    for _ in range(HOLD_TRIES):
+        try:
+            return await application()
+        except ConfigurationError as error:
+            log.error("%s", error)
+            await asyncio.sleep(HOLD_SECONDS)
+    return await application()
+
+
+def build(environ: Mapping[str, str]) -> "Application":
+    """An application on the adapters that the settings in `environ` name."""
+    from shared.access import PrefixAccess
+    from shared.adapters.alerts import WebhookAlerts
+    from shared.adapters.blobs import Blobs
+    from shared.adapters.cases_table import CasesTable
+    from shared.adapters.clock import SystemClock, SystemRandomness
+    from shared.adapters.connections import Connections
+    from shared.adapters.groups_table import GroupsTable
+    from shared.adapters.jobs_table import JobsTable
+    from shared.adapters.open_table import OpenTable
+    from shared.adapters.servicebus import ServiceBusQueue
+    from shared.adapters.telemetry import StructuredTelemetry
+    from shared.ai.builtin import BuiltinSummarizer
+    from shared.application import Application
+    from shared.documents.reader import DocumentReader
+    from shared.host_limits import read_host_limits
+    from shared.intake import Intake
+    from shared.pipeline.loader import load_pipeline
+    from shared.problems import configuration_error
+    from shared.services import Services
+    from shared.settings import APP_ROOT, load_settings
+    from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
+    from shared.webhooks.secrets import SourceSecrets
+
+    settings = load_settings(environ)
+    limits, problems = read_host_limits(APP_ROOT / "host.json")
+    if problems:
+        raise configuration_error(problems)
+    margin = timedelta(seconds=settings.lease_margin_seconds)
+    pipeline = load_pipeline(settings.pipeline_path, limits=limits, lease_margin=margin)
+    connections = Connections.from_environ(environ)
+    telemetry, randomness = StructuredTelemetry(), SystemRandomness()
+    policy = pipeline.tasks["summarize_document"]
+    summarize = SummarizeDocument(
+        reader=DocumentReader(),
+        summarizer=BuiltinSummarizer(),
+        limits=SummarizeLimits(max_document_bytes=policy.max_document, max_sentences=policy.sentences),
+    )
+    bus = ServiceBusQueue(connections, settings.jobs_queue)
+    alerts = WebhookAlerts(settings.alert_webhook_url, telemetry)
+    services = Services(
+        settings=settings,
+        pipeline=pipeline,
+        jobs=JobsTable(connections, randomness),
+        open_index=OpenTable(connections),
+        cases=CasesTable(connections),
+        groups=GroupsTable(connections, randomness),
+        blobs=Blobs(connections),
+        bus=bus,
+        alerts=alerts,
+        telemetry=telemetry,
+        clock=SystemClock(),
+        randomness=randomness,
+        access=PrefixAccess(pipeline),
+        tasks={summarize.name: summarize},
+        worker=settings.worker_name,
+        app_version=VERSION,
+    )
+    closers = (bus.aclose, alerts.aclose, connections.aclose)
+    return Application(services, Intake(services, SourceSecrets(environ)), closers)
