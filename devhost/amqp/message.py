@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from devhost.amqp.decoder import decode, elements, skip
+from devhost.amqp.decoder import decode, decode_all, elements, skip
 from devhost.amqp.encoder import compound_bytes, encode
 from devhost.amqp.errors import DecodeError
 from devhost.amqp.types import Described, ULong
@@ -89,15 +89,15 @@ class RawMessage:
         return contents
 
     def check(self) -> None:
-        """Raises `DecodeError` unless every list and map section is one, with readable keys.
+        """Raises `DecodeError` unless every list and map section is one, and readable throughout.
 
         After this `merge_map` and `replace_field` cannot fail on the message.
         """
         for section, raw in self.values.items():
-            if section in (Section.HEADER, Section.PROPERTIES):
-                replace_field(raw, 0, None)
-            else:
-                merge_map(raw, (), {})
+            wanted = list if section in (Section.HEADER, Section.PROPERTIES) else dict
+            value = decode_all(raw)
+            if value is not None and not isinstance(value, wanted):
+                raise DecodeError(f"the message's {_label(section)} must be a {wanted.__name__}")
 
     def _decoded(self, section: Section) -> object:
         raw = self.values.get(section)
