@@ -1,0 +1,248 @@
+"""GitHub's signature, and what its deliveries mean."""
+
+import json
+from datetime import timedelta
+from urllib.parse import quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.webhooks.base import UnusableSecret, WebhookRequest
+from shared.webhooks.github import GitHub
+from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
+from tests.unit.shared.webhooks.requests import (
+    FIVE_MINUTES,
+    GITHUB_KEY,
+    NOW,
+    github_request,
+    github_signature,
+    request,
+)
+
+SCHEME = GitHub()
+ISSUE = b'{"action":"opened","issue":{"number":7},"sender":{"id":583231}}'
+
+# https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries (the first) and
+# https://github.com/octokit/webhooks-methods.js/blob/main/test/verify.test.ts
+VECTORS = [
+    pytest.param(
+        b"It's a Secret to Everybody",
+        b"Hello, World!",
+        "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",
+        id="documentation",
+    ),
+    pytest.param(
+        b"mysecret",
+        b'{\n  "foo": "bar"\n}\n',
+        "e3eccac34c43c7dc1cbb905488b1b81347fcc700a7b025697a9d07862256023f",
+        id="octokit-plain",
+    ),
+    pytest.param(
+        b"development",
+        '{\n  "foo": "Foo\\n\\u001B[34mbar: ♥♥♥♥♥♥♥♥\\nthis-is-lost\\u001B[0m\\u001B[2K"\n}\n'.encode(),
+        "9dacf9003316b09be07df56d86a2d0d6872e42a1e6c72c3bad9ff915a7c5603e",
+        id="octokit-escapes-and-utf8",
+    ),
+    pytest.param(
+        b"development",
+        b'{\n  "foo": "\\\\u001b"\n}\n',
+        "87316067e2011fae39998b18c46a14d83b3e7c3ffdd88fb2ee5afb7d11288e60",
+        id="octokit-escaped-backslash",
+    ),
+]
+
+
+def signed(body: bytes, digest: str) -> WebhookRequest:
+    return request(body, {"x-hub-signature-256": f"sha256={digest}"})
+
+
+def verified_index(incoming: WebhookRequest, *keys: bytes) -> int:
+    return SCHEME.verify(incoming, keys or [GITHUB_KEY], NOW, FIVE_MINUTES).secret_index
+
+
+def refused(incoming: WebhookRequest, *keys: bytes) -> bool:
+    try:
+        verified_index(incoming, *keys)
+    except BadSignature:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("key", "body", "digest"), VECTORS)
+def test_the_published_examples_verify(key: bytes, body: bytes, digest: str) -> None:
+    assert verified_index(signed(body, digest), key) == 0
+
+
+@pytest.mark.parametrize(("key", "body", "digest"), VECTORS)
+def test_any_changed_byte_of_body_secret_or_signature_is_refused(
+    key: bytes, body: bytes, digest: str
+) -> None:
+    def changed(text: bytes, place: int) -> bytes:
+        return text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :]
+
+    assert all(refused(signed(changed(body, i), digest), key) for i in range(len(body)))
+    assert all(refused(signed(body, digest), changed(key, i)) for i in range(len(key)))
+    assert all(refused(signed(body, changed(digest.encode(), i).decode()), key) for i in range(len(digest)))
+
+
+@given(body=st.binary(min_size=1, max_size=300), place=st.integers(0, 299), other=st.integers(1, 255))
+def test_a_generated_body_verifies_until_one_byte_changes(body: bytes, place: int, other: int) -> None:
+    place %= len(body)
+    assert verified_index(github_request(body)) == 0
+    forged = body[:place] + bytes([body[place] ^ other]) + body[place + 1 :]
+    assert refused(github_request(forged, x_hub_signature_256=github_signature(body)))
+
+
+def test_the_final_newline_and_line_ends_are_part_of_the_signature() -> None:
+    signature = github_signature(b'{"a":1}\n')
+    assert refused(github_request(b'{"a":1}', x_hub_signature_256=signature))
+    assert refused(github_request(b'{"a":1}\r\n', x_hub_signature_256=signature))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "   ",
+        "sha256=",
+        "sha256=é" + "0" * 63,
+        "sha256=\udcff" + "0" * 63,
+        github_signature(ISSUE).removeprefix("sha256="),
+        github_signature(ISSUE).replace("sha256", "SHA256"),
+        github_signature(ISSUE).replace("sha256", "sha1"),
+        "sha256=" + github_signature(ISSUE).removeprefix("sha256=").upper(),
+        github_signature(ISSUE) + "\n",
+        f"{github_signature(ISSUE)}, {github_signature(ISSUE)}",
+        f"{github_signature(ISSUE)},{github_signature(ISSUE, b'another key')}",
+    ],
+)
+def test_a_signature_header_of_another_form_is_refused(header: str) -> None:
+    assert refused(github_request(ISSUE, x_hub_signature_256=header))
+
+
+def test_the_old_sha1_header_does_not_count() -> None:
+    old = "sha1=7d38cdd689735b008b3c702edd92eea23791c5f6"
+    assert refused(github_request(ISSUE, x_hub_signature_256="", x_hub_signature=old))
+
+
+def test_during_rotation_either_secret_verifies_and_the_answer_says_which() -> None:
+    incoming = github_request(ISSUE, key=b"the secret before this one")
+    assert verified_index(incoming, GITHUB_KEY, b"the secret before this one") == 1
+    assert verified_index(github_request(ISSUE), GITHUB_KEY, b"the secret before this one") == 0
+    assert refused(incoming, GITHUB_KEY)
+
+
+def test_the_tolerance_does_not_matter_because_no_time_is_signed() -> None:
+    assert SCHEME.verify(github_request(ISSUE), [GITHUB_KEY], NOW, timedelta()).secret_index == 0
+
+
+@pytest.mark.parametrize("secret", ["", "fifteen letters"])
+def test_a_short_secret_is_unusable_and_not_shown(secret: str) -> None:
+    with pytest.raises(UnusableSecret, match="shorter than 16 bytes") as caught:
+        SCHEME.load_key(secret)
+    assert not secret or secret not in str(caught.value)
+
+
+def test_the_key_is_the_text_of_the_secret() -> None:
+    assert SCHEME.load_key("It's a Secret to Everybody") == b"It's a Secret to Everybody"
+    assert SCHEME.load_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").startswith(b"whsec_")
+
+
+def test_an_issue_event_is_read() -> None:
+    (event,) = SCHEME.read(github_request(ISSUE, x_github_hook_id="292430182"))
+    assert (event.event_id, event.event_type, event.account, event.event_time) == (
+        "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+        "issues.opened",
+        "292430182",
+        None,
+    )
+    assert event.payload["sender"] == {"id": 583231}
+    assert event.raw == ISSUE
+
+
+def test_an_event_without_action_has_the_name_of_the_header() -> None:
+    (event,) = SCHEME.read(github_request(b'{"zen":"Keep it logically awesome."}', x_github_event="ping"))
+    assert event.event_type == "ping"
+
+
+def test_the_action_of_a_repository_dispatch_is_made_fit_to_show() -> None:
+    body = json.dumps({"action": "new\nline \ud800" + "x" * 500}).encode()
+    (event,) = SCHEME.read(github_request(body, x_github_event="repository_dispatch"))
+    assert event.event_type.startswith("repository_dispatch.new?line \ufffdxxx")
+    assert len(event.event_type) == 128
+
+
+def test_a_form_carries_the_event_in_its_payload_and_is_signed_as_it_is() -> None:
+    text = '{"action": "opened", "title": "naïve *bold* ~ + 100%"}'
+    body = f"payload={quote_plus(text)}".encode()
+    incoming = github_request(body, content_type="application/x-www-form-urlencoded; charset=UTF-8")
+    assert verified_index(incoming) == 0
+    (event,) = SCHEME.read(incoming)
+    assert event.raw == text.encode()
+    assert event.payload["title"] == "naïve *bold* ~ + 100%"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"other=1",
+        b"payload=%7B%7D&payload=%7B%7D",
+        b"payload=%FF",
+        b"payload=\xff",
+        b"payload=",
+        b"payload=%5B%5D",
+        b"&".join(b"f%d=1" % number for number in range(50)),
+    ],
+)
+def test_a_form_without_exactly_one_good_payload_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedBody):
+        SCHEME.read(github_request(body, content_type="application/x-www-form-urlencoded"))
+
+
+def test_the_media_type_is_read_without_regard_to_case() -> None:
+    incoming = github_request(ISSUE, content_type='Application/JSON; Charset="UTF-8"')
+    assert SCHEME.read(incoming)[0].event_type == "issues.opened"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content_type": ""},
+        {"content_type": "text/plain"},
+        {"content_type": "application/json, application/json"},
+        {"content_type": "application/json; charset=iso-8859-1"},
+        {"content_encoding": "gzip"},
+    ],
+)
+def test_another_media_type_or_encoding_is_unsupported(headers: dict[str, str]) -> None:
+    with pytest.raises(UnsupportedMediaType):
+        SCHEME.read(github_request(ISSUE, GITHUB_KEY, **headers))
+
+
+@pytest.mark.parametrize("name", ["", "Issues", "a b", "x" * 65, "issues\n"])
+def test_a_missing_or_odd_event_header_is_malformed(name: str) -> None:
+    with pytest.raises(MalformedBody, match="X-GitHub-Event"):
+        SCHEME.read(github_request(ISSUE, x_github_event=name))
+
+
+def test_an_action_that_is_no_text_is_malformed() -> None:
+    with pytest.raises(MalformedBody, match="`action`"):
+        SCHEME.read(github_request(b'{"action":1}'))
+
+
+@pytest.mark.parametrize("delivery", ["", "é", "a b", "x" * 65])
+def test_without_a_usable_delivery_id_the_body_is_the_identity(delivery: str) -> None:
+    (event,) = SCHEME.read(github_request(ISSUE, x_github_delivery=delivery))
+    (again,) = SCHEME.read(github_request(ISSUE, x_github_delivery=delivery))
+    (other,) = SCHEME.read(github_request(ISSUE + b" ", x_github_delivery=delivery))
+    assert event.event_id == again.event_id != other.event_id
+    assert event.event_id.startswith("sha256-")
+
+
+def test_an_empty_body_with_its_own_good_signature_is_malformed() -> None:
+    incoming = github_request(b"")
+    assert verified_index(incoming) == 0
+    with pytest.raises(MalformedBody, match="empty"):
+        SCHEME.read(incoming)

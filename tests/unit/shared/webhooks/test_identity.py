@@ -1,0 +1,45 @@
+"""Texts from events, made fit to store and show."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.webhooks.identity import LONGEST_LABEL, body_id, clean_text, event_label
+
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=300)
+
+
+@given(ANY_TEXT)
+def test_cleaned_text_can_be_encoded_and_stays_the_same_when_it_could_before(text: str) -> None:
+    cleaned = clean_text(text)
+    cleaned.encode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        assert "\ufffd" in cleaned or len(cleaned) < len(text)
+    else:
+        assert cleaned == text
+
+
+def test_a_split_pair_of_surrogates_is_joined() -> None:
+    assert clean_text("\ud83d\ude00 \ud83d") == "\U0001f600 \ufffd"
+
+
+@given(ANY_TEXT)
+def test_a_label_is_one_short_printable_line(text: str) -> None:
+    label = event_label(text)
+    assert len(label) <= LONGEST_LABEL
+    assert len(label.splitlines()) <= 1 or "\u2028" in label or "\u2029" in label
+    label.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "label"), [("a.b", "a.b"), ("a\r\nb\x1b[0m", "a??b?[0m"), ("\u202ea", "?a")]
+)
+def test_control_and_direction_characters_become_question_marks(text: str, label: str) -> None:
+    assert event_label(text) == label
+
+
+def test_the_body_is_an_identity_of_its_own() -> None:
+    assert body_id(b"a") == body_id(b"a") != body_id(b"a ")
+    assert len(body_id(b"a")) == len("sha256-") + 64

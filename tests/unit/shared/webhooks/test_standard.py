@@ -1,0 +1,291 @@
+"""Standard Webhooks: signature, freshness, secrets, and the event in the body."""
+
+import base64
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.webhooks.base import UnusableSecret, WebhookRequest
+from shared.webhooks.rejections import (
+    BadSignature,
+    MalformedBody,
+    StaleTimestamp,
+    UnsupportedMediaType,
+    WebhookRejected,
+)
+from shared.webhooks.standard import Standard
+from tests.unit.shared.webhooks.requests import (
+    FIVE_MINUTES,
+    NOW,
+    STANDARD_KEY,
+    STANDARD_SECRET,
+    request,
+    standard_request,
+    standard_signature,
+)
+
+SCHEME = Standard()
+BODY = b'{"type":"note.created","timestamp":"2026-07-27T10:14:59Z","data":{"text":"Hello"}}'
+
+# https://github.com/standard-webhooks/standard-webhooks/blob/main/libraries/python/tests/test_webhooks.py and
+# https://github.com/openai/openai-python/blob/main/tests/lib/test_webhooks.py
+VECTORS = [
+    pytest.param(
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "1614265330",
+        b'{"test": 2432232314}',
+        "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+        id="standard-webhooks",
+    ),
+    pytest.param(
+        "whsec_RdvaYFYUXuIFuEbvZHwMfYFhUf7aMYjYcmM24+Aj40c=",
+        "wh_685c059ae39c8190af8c71ed1022a24d",
+        "1750861210",
+        b'{"id": "evt_685c059ae3a481909bdc86819b066fb6", "object": "event", "created_at": 1750861210,'
+        b' "type": "response.completed", "data": {"id": "resp_123"}}',
+        "v1,gUAg4R2hWouRZqRQG4uJypNS8YK885G838+EHb4nKBY=",
+        id="openai",
+    ),
+]
+
+
+def accepts(secret: str, message_id: str, timestamp: str, body: bytes, signature: str, at: datetime) -> bool:
+    """Whether a request of these parts verifies at the time `at`."""
+    incoming = standard_request(body, message_id=message_id, timestamp=timestamp, signature=signature)
+    try:
+        key = SCHEME.load_key(secret)
+        return SCHEME.verify(incoming, [key], at, FIVE_MINUTES).secret_index == 0
+    except (WebhookRejected, UnusableSecret):
+        return False
+
+
+def verified_index(incoming: WebhookRequest, *keys: bytes, now: datetime = NOW) -> int:
+    return SCHEME.verify(incoming, keys or [STANDARD_KEY], now, FIVE_MINUTES).secret_index
+
+
+@pytest.mark.parametrize(("secret", "message_id", "timestamp", "body", "signature"), VECTORS)
+def test_the_published_examples_verify(
+    secret: str, message_id: str, timestamp: str, body: bytes, signature: str
+) -> None:
+    at = datetime.fromtimestamp(int(timestamp), UTC)
+    assert accepts(secret, message_id, timestamp, body, signature, at)
+
+
+@pytest.mark.parametrize(("secret", "message_id", "timestamp", "body", "signature"), VECTORS)
+def test_any_changed_byte_of_body_id_time_secret_or_signature_is_refused(
+    secret: str, message_id: str, timestamp: str, body: bytes, signature: str
+) -> None:
+    at = datetime.fromtimestamp(int(timestamp), UTC)
+
+    def every_change(text: bytes, verdict: Callable[[bytes], bool]) -> bool:
+        """Whether some change of one byte is accepted."""
+        changes = (
+            text[:i] + bytes([text[i] ^ bit]) + text[i + 1 :] for i in range(len(text)) for bit in (1, 4, 32)
+        )
+        return any(verdict(change) for change in changes)
+
+    def text(change: bytes) -> str:
+        return change.decode("latin-1")
+
+    assert not every_change(body, lambda c: accepts(secret, message_id, timestamp, c, signature, at))
+    assert not every_change(
+        message_id.encode(), lambda c: accepts(secret, text(c), timestamp, body, signature, at)
+    )
+    assert not every_change(
+        timestamp.encode(), lambda c: accepts(secret, message_id, text(c), body, signature, at)
+    )
+    assert not every_change(
+        secret.encode(), lambda c: accepts(text(c), message_id, timestamp, body, signature, at)
+    )
+    assert not every_change(
+        signature.encode(), lambda c: accepts(secret, message_id, timestamp, body, text(c), at)
+    )
+
+
+@given(
+    body=st.binary(max_size=200),
+    message_id=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40),
+    key=st.binary(min_size=24, max_size=64),
+)
+def test_a_generated_message_verifies_with_its_own_key_only(body: bytes, message_id: str, key: bytes) -> None:
+    incoming = standard_request(body, message_id=message_id, key=key)
+    assert verified_index(incoming, key) == 0
+    with pytest.raises(BadSignature):
+        verified_index(incoming, bytes([key[0] ^ 1]) + key[1:])
+
+
+GOOD = standard_signature("msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", str(int(NOW.timestamp())), BODY)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        GOOD,
+        f"v1,bm90IHRoaXMgb25l {GOOD}",
+        f"v2,abc v1a,def {GOOD}",
+        f"v1 v1, v1,a,b , {GOOD}",
+        f"  {GOOD}\t",
+        f"v1,é {GOOD}",
+        f"{GOOD} v1,later",
+    ],
+)
+def test_one_good_signature_of_version_v1_is_enough(header: str) -> None:
+    assert verified_index(standard_request(BODY, signature=header)) == 0
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        " ",
+        "v1",
+        "v1,",
+        ",",
+        GOOD.replace("v1,", "v1="),
+        GOOD.removeprefix("v1,"),
+        GOOD.replace("v1,", "V1,"),
+        GOOD.replace("v1,", "v1a,"),
+        GOOD.replace("v1,", "v2,"),
+        GOOD.rstrip("="),
+        f"{GOOD},{GOOD}",
+        "v1,\udcff",
+        " ".join([*["v1,bm90IHRoaXMgb25l"] * 10, GOOD]),
+    ],
+)
+def test_a_header_without_a_good_signature_among_its_first_ten_is_refused(header: str) -> None:
+    with pytest.raises(BadSignature):
+        verified_index(standard_request(BODY, signature=header))
+
+
+@pytest.mark.parametrize("missing", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_every_one_of_the_three_headers_is_needed(missing: str) -> None:
+    headers = dict(standard_request(BODY).headers)
+    del headers[missing]
+    with pytest.raises(BadSignature, match="not all there"):
+        verified_index(request(BODY, headers))
+
+
+def test_the_svix_headers_are_taken_but_never_mixed_with_the_others() -> None:
+    svix = standard_request(BODY, family="svix")
+    assert verified_index(svix) == 0
+    assert SCHEME.read(svix)[0].event_id == "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"
+    mixed = {name: value for name, value in svix.headers.items() if name != "svix-id"}
+    with pytest.raises(BadSignature):
+        verified_index(request(BODY, {**mixed, "webhook-id": "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"}))
+
+
+def test_the_id_that_is_read_belongs_to_the_family_that_was_verified() -> None:
+    headers = {**standard_request(BODY).headers, "svix-id": "msg_of_somebody_else"}
+    incoming = request(BODY, headers)
+    assert verified_index(incoming) == 0
+    assert SCHEME.read(incoming)[0].event_id == "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"
+
+
+@pytest.mark.parametrize("seconds", [-300, -1, 0, 299, 300])
+def test_a_signed_time_within_the_tolerance_is_fresh(seconds: int) -> None:
+    assert verified_index(standard_request(BODY, at=NOW + timedelta(seconds=seconds))) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "where"), [(-301, "past"), (301, "future"), (31_536_000, "future"), (-14_400, "past")]
+)
+def test_a_signed_time_beyond_the_tolerance_is_stale_with_its_skew(seconds: int, where: str) -> None:
+    with pytest.raises(StaleTimestamp, match=f"300 seconds in the {where}") as caught:
+        verified_index(standard_request(BODY, at=NOW + timedelta(seconds=seconds)))
+    assert caught.value.skew_seconds == seconds
+
+
+def test_milliseconds_are_stale_not_guessed_at() -> None:
+    with pytest.raises(StaleTimestamp):
+        verified_index(standard_request(BODY, timestamp=str(int(NOW.timestamp() * 1000))))
+
+
+def test_a_forged_stale_request_is_told_of_its_signature_only() -> None:
+    with pytest.raises(BadSignature):
+        verified_index(standard_request(BODY, at=NOW - timedelta(days=1), key=b"another key of 24 bytes!"))
+
+
+@pytest.mark.parametrize("timestamp", ["1.5", "-1", "+1", " 1", "1e9", "٣", "1" * 21, "0x10", "1_0", "1\n"])
+def test_a_timestamp_that_is_no_whole_number_is_refused_even_if_signed(timestamp: str) -> None:
+    with pytest.raises(BadSignature, match="whole number"):
+        verified_index(standard_request(BODY, timestamp=timestamp))
+
+
+def test_during_rotation_the_answer_says_which_secret_matched() -> None:
+    assert verified_index(standard_request(BODY), b"another key of 24 bytes!", STANDARD_KEY) == 1
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        STANDARD_SECRET,
+        f"v1,{STANDARD_SECRET}",
+        STANDARD_SECRET.removeprefix("whsec_"),
+        STANDARD_SECRET.rstrip("="),
+    ],
+)
+def test_a_secret_is_taken_with_or_without_prefix_and_padding(secret: str) -> None:
+    assert SCHEME.load_key(secret) == STANDARD_KEY
+
+
+@pytest.mark.parametrize(
+    ("secret", "problem"),
+    [
+        ("whsec_", "24 to 64 bytes"),
+        ("whsec_-_-_", "base64"),
+        ("whsec_" + base64.urlsafe_b64encode(b"\xff" * 32).decode(), "base64"),
+        ("whsec_" + base64.b64encode(b"\x01" * 23).decode(), "24 to 64 bytes"),
+        ("whsec_" + base64.b64encode(b"\x01" * 65).decode(), "24 to 64 bytes"),
+        ("whsec_MfKQ9r8GKYqrTwjUPD8I\nLPZIo2LaLaSw", "base64"),
+        ("whsec_" + base64.b64encode(b"\x01" * 32).decode()[:-2] + "F=", "base64"),
+        ("whsec_é" + "A" * 40, "base64"),
+        ("*** a bypass of old ***", "base64"),
+    ],
+)
+def test_a_secret_that_is_no_canonical_key_is_unusable_and_not_shown(secret: str, problem: str) -> None:
+    with pytest.raises(UnusableSecret, match=problem) as caught:
+        SCHEME.load_key(secret)
+    assert secret.removeprefix("whsec_") not in str(caught.value) or secret == "whsec_"
+
+
+def test_an_event_is_read_with_its_time() -> None:
+    (event,) = SCHEME.read(standard_request(BODY))
+    assert (event.event_id, event.event_type, event.account) == (
+        "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W",
+        "note.created",
+        "",
+    )
+    assert event.event_time == datetime(2026, 7, 27, 10, 14, 59, tzinfo=UTC)
+    assert event.raw == BODY
+
+
+@pytest.mark.parametrize("when", ["yesterday", "2026-07-27T10:14:59", 5, None, "0001-01-01T00:00:00+23:59"])
+def test_a_time_that_cannot_be_read_is_left_out(when: object) -> None:
+    body = json.dumps({"type": "a", "timestamp": when})
+    assert SCHEME.read(standard_request(body.encode()))[0].event_time is None
+
+
+def test_a_body_without_type_is_an_event_without_type() -> None:
+    assert SCHEME.read(standard_request(b'{"id":"p1","status":"succeeded"}'))[0].event_type == ""
+
+
+def test_a_type_that_is_no_text_is_malformed() -> None:
+    with pytest.raises(MalformedBody, match="`type`"):
+        SCHEME.read(standard_request(b'{"type":["a"]}'))
+
+
+def test_structured_json_media_types_are_read() -> None:
+    assert SCHEME.read(standard_request(BODY, content_type="application/cloudevents+json"))
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text/json+json", "application/xml", "application/x-www-form-urlencoded"]
+)
+def test_another_media_type_is_unsupported(kind: str) -> None:
+    with pytest.raises(UnsupportedMediaType):
+        SCHEME.read(standard_request(BODY, content_type=kind))
