@@ -1,22 +1,26 @@
 """A signed webhook as shell text: the signature is computed by `openssl`, as a person would check it."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 
 from devhost.credentials import Source
-from devhost.tour.steps import EVENT, event_body
 
 
-def ready_curl(url: str, sources: Sequence[Source], secrets: Mapping[str, str], document: str) -> str | None:
-    """Shell lines for a GitHub-signed event that names `document`; None without a source of that scheme."""
+EVENT = "repository_dispatch"
+DOCUMENT = "inputs/documents/harbour-plan.pdf"
+_EVENT_BODY = {"action": "summarize", "client_payload": {"document": DOCUMENT}, "sender": {"id": 204}}
+
+
+def ready_curl(url: str, sources: Sequence[Source], secrets: Mapping[str, str]) -> str | None:
+    """Shell lines that send a GitHub-signed event; None without a source of that scheme."""
     source = next(
         (source for source in sources if source.scheme == "github" and source.name in secrets), None
     )
     if source is None:
         return None
-    return github_curl(
-        f"{url}/api/webhooks/{source.name}", secrets[source.name], EVENT, event_body(document).decode()
-    )
+    body = json.dumps(_EVENT_BODY, separators=(",", ":"))
+    return github_curl(f"{url}/api/webhooks/{source.name}", secrets[source.name], EVENT, body)
 
 
 def github_curl(address: str, secret: str, event: str, body: str) -> str:

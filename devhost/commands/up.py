@@ -13,7 +13,6 @@ from devhost.commands.curl import ready_curl
 from devhost.ports import is_free
 from devhost.progress import say, step
 from devhost.stack import Part, Stack, StackOptions
-from devhost.tour import documents
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,6 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     stack = Stack(
         StackOptions(
             state=options.state.resolve(),
+            app=options.app.resolve(),
             pipeline=options.pipeline.resolve(),
             settings=options.settings.resolve() if options.settings else None,
             http_port=options.port,
@@ -35,8 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with step("Starting the local stack"):
             stack.start()
-            document = documents.put(stack.storage, documents.REPORT)
-        _announce(stack, document, as_json=options.json)
+        _announce(stack, as_json=options.json)
         while True:
             signal.pause()
     except KeyboardInterrupt:
@@ -63,6 +62,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--state", type=Path, default=paths.DEFAULT_STATE, metavar="DIR", help="where data is kept"
     )
+    parser.add_argument(
+        "--app", type=Path, default=paths.ROOT, metavar="DIR", help="another function_app.py's folder"
+    )
     parser.add_argument("--port", type=int, metavar="N", help="the HTTP port (default: a free one)")
     parser.add_argument(
         "--failpoints",
@@ -72,7 +74,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _announce(stack: Stack, document: str, *, as_json: bool) -> None:
+def _announce(stack: Stack, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(description(stack)), flush=True)
         return
@@ -85,7 +87,7 @@ def _announce(stack: Stack, document: str, *, as_json: bool) -> None:
         f"Logs          {stack.log(Part.HOST).parent}",
     ]
     lines += [f"Secret of {name}: {secret}" for name, secret in stack.secrets.items()]
-    example = ready_curl(stack.url, stack.sources, stack.secrets, document)
+    example = ready_curl(stack.url, stack.sources, stack.secrets)
     if example:
         lines += ["", "Try it, in another terminal:", "", example]
     sys.stdout.write("\n".join([*lines, "", "Ctrl-C ends it."]) + "\n")

@@ -27,7 +27,4 @@ def test_the_signature_computed_by_openssl_is_githubs() -> None:
 
 
 def test_there_is_no_curl_without_a_github_source() -> None:
-    assert (
-        ready_curl("http://x", [Source("crm", "standard", ("S",))], {"crm": "s"}, "inputs/documents/a.pdf")
-        is None
-    )
+    assert ready_curl("http://x", [Source("crm", "standard", ("S",))], {"crm": "s"}) is None
