@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from devhost.credentials import Source
 
-
 EVENT = "repository_dispatch"
 DOCUMENT = "inputs/documents/harbour-plan.pdf"
 _EVENT_BODY = {"action": "summarize", "client_payload": {"document": DOCUMENT}, "sender": {"id": 204}}
