@@ -1,8 +1,8 @@
 """Make the tour's documents: `python -m devhost.tour.make_sample`.
 
-`harbour-plan.md` is the text, about an invented harbour. `harbour-plan.pdf` is made of it, with running heads
-and page numbers; `harbour-plan.png` is its cover as an image, which no task reads. Both come out the same each
-time.
+`harbour-plan.md` is the text, about an invented harbour. `harbour-plan.pdf` is made of it, with running
+heads and page numbers; `harbour-plan.png` is its cover as an image, which no task reads. Both come out the
+same each time.
 """
 
 from pathlib import Path

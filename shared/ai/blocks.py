@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from shared.ai.marks import CLOSERS, DASHES, ENDS, LINE_HYPHENS
 
-_BULLET = re.compile(rf"[ \t]*(?:[•◦‣▪●○∙·][ \t]*|[*+{DASHES}][ \t]+)")
+_BULLET = re.compile(rf"[ \t]*(?:[•◦‣▪●○∙·][ \t]*|[*+{re.escape(DASHES)}][ \t]+)")
 _NUMBERED = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|\(?[a-zA-Z]\))[ \t]+")
 _ENDED = tuple(ENDS + CLOSERS + ":;")
 _SHORT_SHARE = 0.7

@@ -1,9 +1,9 @@
 """Extractive summaries: the sentences of a text that say most of what it says, without saying it twice.
 
 Sentences are vectors of TF-IDF weights (a word counts by how often it is used and in how few sentences). One
-scores by its likeness to the sum of all, and a little by where it stands and whether it stands alone. Maximal
-marginal relevance (Carbonell and Goldstein, SIGIR 1998) then picks one after the other, taking off what repeats a
-pick or comes from its paragraph.
+scores by its likeness to the sum of all, and a little by its place and form. Maximal marginal relevance
+(Carbonell and Goldstein, SIGIR 1998) then picks one after the other, taking off what repeats a pick or comes
+from its paragraph.
 """
 
 import math
@@ -22,6 +22,7 @@ _FIRST_IN_BLOCK = 0.1
 _LEANING_FACTOR = 0.75
 _RELEVANCE = 0.6
 _SAME_BLOCK = 0.5
+_TOO_ALIKE = 0.6
 _CANDIDATES = 200
 _FULL_LENGTH = 10
 _LONG = 40
@@ -57,7 +58,11 @@ def choose_sentences(text: str, *, count: int, max_characters: int) -> list[str]
         chosen.append(pick)
         room -= len(pick.text) + 1
         remaining = [
-            sentence for sentence in remaining if sentence.text != pick.text and len(sentence.text) <= room
+            sentence
+            for sentence in remaining
+            if sentence.text != pick.text
+            and len(sentence.text) <= room
+            and _dot(pick.vector, sentence.vector) <= _TOO_ALIKE
         ]
         for sentence in remaining:
             repeated[sentence.index] = max(repeated[sentence.index], _likeness(pick, sentence))

@@ -23,7 +23,9 @@ ENGLISH_STOP_WORDS = frozenset(_ENGLISH.split())
 
 _WORD = re.compile(rf"[^\W\d_]+(?:['{APOSTROPHE}][^\W\d_]+)*")
 _ENGLISH_SHARE = 0.2
-_COMMON_SHARE = 0.3
+_MOST = 0.6
+_MANY = 0.15
+_SHORT_FUNCTION_WORD = 4
 _MIN_SENTENCES = 6
 _SHORT_WORD = 2
 _STEM_LENGTH = 4
@@ -45,7 +47,7 @@ def content_words(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return each sentence's words without stop words, and without the plural `s`.
 
     English is known by its function words, of which running text has far more than the share asked for. In
-    another language the words found in a large part of the sentences, and the very short ones, count as such.
+    another language the words found in a large part of the sentences count as such, very short ones always.
     """
     total = sum(len(words) for words in sentences)
     english = sum(word in ENGLISH_STOP_WORDS for words in sentences for word in words)
@@ -56,10 +58,19 @@ def content_words(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _frequent_words(sentences: Sequence[Sequence[str]]) -> frozenset[str]:
+    """Words of most sentences, and short words of many: in most scripts function words are short."""
     if len(sentences) < _MIN_SENTENCES:
         return frozenset()
     counts = Counter(word for words in sentences for word in set(words))
-    return frozenset(word for word, count in counts.items() if count >= len(sentences) * _COMMON_SHARE)
+    return frozenset(
+        word
+        for word, count in counts.items()
+        if count >= len(sentences) * (_MANY if _is_short(word) else _MOST)
+    )
+
+
+def _is_short(word: str) -> bool:
+    return len(word) <= _SHORT_FUNCTION_WORD and not is_ideographic(word)
 
 
 def _says_something(word: str) -> bool:

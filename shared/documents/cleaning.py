@@ -18,6 +18,8 @@ _LIGATURES = {
 }
 _DIGITS = re.compile(r"\d+")
 _EDGE_LINES = 2
+_PAGE_LETTERS = 12
+"""As many as `Page # of #` has in any language."""
 _MIN_PAGES = 2
 
 
@@ -28,27 +30,23 @@ def clean_text(text: str) -> str:
 
 
 def join_pages(pages: Sequence[str]) -> str:
-    """Return the pages as one text, without the running headers, footers and page numbers they repeat.
+    """Return the pages as one text, without the running heads and page numbers they repeat.
 
-    A line at the top or bottom of a page is one of those when, digits aside, it stands there on more than
-    half of the pages, and on two at least. Sentences then run on over the page break.
+    A line at the top or bottom of a page is a running head when it does not end a sentence and, digits aside,
+    stands there on more than half of the pages and on two at least. Its first occurrence stays, since it may
+    be more; a page number goes everywhere, so that sentences run on over the page break.
     """
     lines = [[line.strip() for line in clean_text(page).translate(_LIGATURES).split("\n")] for page in pages]
     lines = [_without_blank_ends(page) for page in lines]
-    counts = Counter(mark for page in lines for mark in {_mark(line) for line in _edges(page)})
-    repeated = {mark for mark, count in counts.items() if len(pages) >= _MIN_PAGES and count * 2 > len(pages)}
-    return "\n".join("\n".join(_without_repeated(page, repeated)) for page in lines).strip()
-
-
-def _without_repeated(page: list[str], repeated: set[str]) -> list[str]:
-    first, last = 0, len(page)
-    if not _edges(page):
-        return page
-    while first < min(_EDGE_LINES, last) and _mark(page[first]) in repeated:
-        first += 1
-    while last > max(first, len(page) - _EDGE_LINES) and _mark(page[last - 1]) in repeated:
-        last -= 1
-    return page[first:last]
+    counts = Counter(mark for page in lines for mark in {_mark(page[at]) for at in _edges(page)})
+    repeated = {mark for mark, count in counts.items() if count >= _MIN_PAGES and count * 2 > len(pages)}
+    unwanted = {mark for mark in repeated if _is_page_number(mark)}
+    kept: list[str] = []
+    for page in lines:
+        edges = _edges(page)
+        kept.extend(line for at, line in enumerate(page) if at not in edges or _mark(line) not in unwanted)
+        unwanted |= repeated & {_mark(page[at]) for at in edges}
+    return "\n".join(kept).strip()
 
 
 def _without_blank_ends(page: list[str]) -> list[str]:
@@ -60,11 +58,17 @@ def _without_blank_ends(page: list[str]) -> list[str]:
     return page[first:last]
 
 
-def _edges(page: list[str]) -> list[str]:
-    if len(page) <= 2 * _EDGE_LINES:  # all edge: nothing tells a header from what the page says
-        return []
-    return page[:_EDGE_LINES] + page[-_EDGE_LINES:]
+def _edges(page: list[str]) -> set[int]:
+    """Indexes of the lines that may be running heads; none on a short page, which is all edge."""
+    if len(page) <= 2 * _EDGE_LINES:
+        return set()
+    edges = (*range(_EDGE_LINES), *range(len(page) - _EDGE_LINES, len(page)))
+    return {at for at in edges if page[at] and not page[at].endswith((".", "!", "?"))}
 
 
 def _mark(line: str) -> str:
     return _DIGITS.sub("#", line)
+
+
+def _is_page_number(mark: str) -> bool:
+    return "#" in mark and sum(character.isalpha() for character in mark) <= _PAGE_LETTERS

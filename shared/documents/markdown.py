@@ -15,7 +15,10 @@ _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _RULE = re.compile(r" {0,3}(?:[-*_=][ \t]*)+$")
 _TABLE_RULE = re.compile(r"[ \t|:-]+$")
 _DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*\S")
+_TARGET = re.compile(r"\((?:[^()]|\([^()]{0,200}\)){0,1000}+\)|\[[^\[\]]{0,200}\]")
+"""Of a link: `(address)`, with one level of parentheses in it, or `[name]`."""
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_BLANK_LINES = re.compile(r"\n{3,}")
 _ESCAPABLE = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
@@ -23,7 +26,8 @@ def strip_markdown(text: str) -> str:
     """Return the words of a Markdown text (`\\n` line ends); headings and table rows stand as paragraphs."""
     lines = _without_code(_without_front_matter(text.split("\n")))
     stripped = _inline("\n".join(out for line in lines for out in _block(line)))
-    return _ENTITY.sub(lambda match: html.unescape(match.group()), stripped).strip()
+    words = _ENTITY.sub(lambda match: html.unescape(match.group()), stripped)
+    return _BLANK_LINES.sub("\n\n", words).strip()
 
 
 def _without_front_matter(lines: list[str]) -> list[str]:
@@ -93,15 +97,14 @@ def _inline(text: str) -> str:
 
 def _close_bracket(text: str, at: int, out: list[str], open_brackets: list[int]) -> int:
     opened = open_brackets.pop() if open_brackets else None
-    closer = {"(": ")", "[": "]"}.get(text[at + 1 : at + 2])
-    end = text.find(closer, at + 2, at + 2 + _MAX_LOOK_AHEAD) if closer and opened is not None else -1
-    if opened is None or end < 0 or "\n\n" in text[at:end]:
+    target = _TARGET.match(text, at + 1)
+    if opened is None or target is None or "\n\n" in target.group():
         out.append("]")
         return at + 1
     out[opened] = ""
     if opened and out[opened - 1] == "!":
         out[opened - 1] = ""
-    return end + 1
+    return target.end()
 
 
 def _end_of_tag(text: str, at: int) -> int:
