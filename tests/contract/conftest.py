@@ -1,0 +1,76 @@
+"""Each contract test runs against the fake and against the real adapter on a real Azurite or broker."""
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from shared.adapters.addresses import BusAddress, StorageAddress
+from shared.adapters.blobs import Blobs
+from shared.adapters.cases_table import CasesTable
+from shared.adapters.clock import SystemRandomness
+from shared.adapters.connections import Connections
+from shared.adapters.groups_table import GroupsTable
+from shared.adapters.jobs_table import JobsTable
+from shared.adapters.open_table import OpenTable
+from shared.ports import BlobStore, CaseStore, GroupStore, JobStore, OpenIndex
+from tests.support.fakes import World
+from tests.support.storage import Azurite
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The storage ports, fake or real, on tables and a container of the test's own."""
+
+    jobs: JobStore
+    open: OpenIndex
+    cases: CaseStore
+    groups: GroupStore
+    blobs: BlobStore
+    container: str
+
+
+def real_stores(connections: Connections, prefix: str) -> Stores:
+    """The real adapters on tables whose names begin with `prefix`."""
+    randomness = SystemRandomness()
+    return Stores(
+        jobs=JobsTable(connections, randomness, f"{prefix}jobs"),
+        open=OpenTable(connections, f"{prefix}open", page_size=7),
+        cases=CasesTable(connections, f"{prefix}cases"),
+        groups=GroupsTable(connections, randomness, f"{prefix}groups"),
+        blobs=Blobs(connections),
+        container=f"{prefix}blobs",
+    )
+
+
+@pytest.fixture
+def prefix() -> str:
+    """The beginning of table and container names that no other test uses."""
+    return f"t{uuid.uuid4().hex[:16]}"
+
+
+@pytest.fixture
+async def connections(azurite: Azurite) -> AsyncIterator[Connections]:
+    """Clients to the real Azurite."""
+    made = Connections(StorageAddress(connection_string=azurite.connection_string), BusAddress())
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+@pytest.fixture(params=["fake", "real"])
+def stores(request: pytest.FixtureRequest, prefix: str) -> Stores:
+    """The storage ports: once as fakes, once for real."""
+    if request.param == "real":
+        return real_stores(request.getfixturevalue("connections"), prefix)
+    world = World()
+    return Stores(
+        jobs=world.jobs,
+        open=world.open,
+        cases=world.cases,
+        groups=world.groups,
+        blobs=world.blobs,
+        container=f"{prefix}blobs",
+    )
