@@ -47,13 +47,9 @@ class Invoker:
     def running(self) -> int:
         return self._running
 
-    async def wait_idle(self, timeout: float) -> bool:
-        """Wait until nothing runs; False when something still does after `timeout` seconds."""
-        try:
-            await asyncio.wait_for(self._idle.wait(), timeout)
-        except TimeoutError:
-            return False
-        return True
+    async def wait_idle(self) -> None:
+        """Wait until nothing runs."""
+        await self._idle.wait()
 
     async def invoke(self, function: FunctionDefinition, argument: Any, trace: TraceContext) -> Any:
         """Call the function with its trigger argument and return what it returned.

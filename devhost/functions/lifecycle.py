@@ -6,9 +6,9 @@ import json
 import os
 import signal
 import sys
-from typing import Protocol, TextIO
+from typing import TextIO
 
-from devhost.functions.definitions import TIMER_TRIGGER, FunctionDefinition
+from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.discovery import load_functions, without_disabled
 from devhost.functions.errors import StartError
 from devhost.functions.hostjson import HostConfig, read_host_json
@@ -16,27 +16,13 @@ from devhost.functions.http_routing import Router
 from devhost.functions.http_server import DEFAULT_BODY_LIMIT, HttpFront
 from devhost.functions.invocation import Invoker
 from devhost.functions.keys import AccessKeys, generate_keys, read_keys
+from devhost.functions.listeners import Listener, make_listeners
 from devhost.functions.log import configure_logging, host_log
 from devhost.functions.options import Options
 from devhost.functions.settings import AppSettings, read_values
-from devhost.functions.timer_state import TimerState
-from devhost.functions.timers import TimerListener
 
 START_FAILED = 1
 _CLOSE_SECONDS = 5.0
-
-
-class Listener(Protocol):
-    """Calls one function when its trigger fires."""
-
-    async def start(self) -> None:
-        """Begin to listen; returns when the first attempt to reach the source is over."""
-
-    def stop(self) -> None:
-        """Take on nothing new; what runs goes on."""
-
-    async def close(self) -> None:
-        """Let go of everything, after the running functions have ended."""
 
 
 async def run(options: Options, ready: TextIO) -> int:
@@ -62,7 +48,9 @@ async def _serve(options: Options, ready: TextIO) -> int:
         body_limit=_body_limit(settings),
         answer_seconds=options.answer_seconds,
     )
-    listeners = _listeners(functions, options, invoker)
+    listeners = make_listeners(
+        functions, config=config, settings=settings, invoker=invoker, state=options.state
+    )
     stop = _stop_event()
     try:
         port = await front.start(options.port)
@@ -75,28 +63,22 @@ async def _serve(options: Options, ready: TextIO) -> int:
     await front.stop_accepting()
     for listener in listeners:
         listener.stop()
-    if not await invoker.wait_idle(options.grace_seconds):
+    try:
+        drained = asyncio.gather(invoker.wait_idle(), *(listener.drain() for listener in listeners))
+        await asyncio.wait_for(drained, options.grace_seconds)
+    except TimeoutError:
         host_log.error("event=cut_off running=%d", invoker.running)
-    await asyncio.wait_for(asyncio.gather(*(listener.close() for listener in listeners)), _CLOSE_SECONDS)
-    await front.close()
+    await _close(front, listeners)
     host_log.info("event=stopped")
     return 0
 
 
-def _listeners(functions: list[FunctionDefinition], options: Options, invoker: Invoker) -> list[Listener]:
-    """Raises StartError with the problems of every function."""
-    state = TimerState(options.state)
-    listeners: list[Listener] = []
-    problems: list[str] = []
-    for function in functions:
-        try:
-            if function.trigger_type == TIMER_TRIGGER:
-                listeners.append(TimerListener(function, invoker, state))
-        except StartError as error:
-            problems += error.problems
-    if problems:
-        raise StartError(problems)
-    return listeners
+async def _close(front: HttpFront, listeners: list[Listener]) -> None:
+    closing = asyncio.gather(front.close(), *(listener.close() for listener in listeners))
+    try:
+        await asyncio.wait_for(closing, _CLOSE_SECONDS)
+    except TimeoutError:
+        host_log.warning("event=close_timeout")
 
 
 def _configure(options: Options) -> tuple[HostConfig, AppSettings]:

@@ -53,6 +53,11 @@ class TimerListener:
         """Fire no more; a run that has begun goes on."""
         self._stopping.set()
 
+    async def drain(self) -> None:
+        """Wait until a run that has begun is over."""
+        if self._loop is not None:
+            await asyncio.wait({self._loop})
+
     async def close(self) -> None:
         if self._loop is not None:
             self._loop.cancel()

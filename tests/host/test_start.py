@@ -29,7 +29,7 @@ def hello(req: func.HttpRequest) -> func.HttpResponse:
 @app.route(route="x")
 def fn(req: func.HttpRequest, extra: str) -> func.HttpResponse: ...
 """,
-            "cannot load the fn function: the following parameters are declared in Python but not in the function",
+            "cannot load the fn function: the following parameters are declared in Python but not in the",
             id="parameter without binding",
         ),
         pytest.param(

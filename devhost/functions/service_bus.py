@@ -1,0 +1,217 @@
+"""Service Bus queue triggers: complete when the function returns, abandon when it raises.
+
+Sources: https://learn.microsoft.com/azure/azure-functions/functions-bindings-service-bus-trigger and
+ServiceBusListener.cs in Azure/azure-sdk-for-net.
+"""
+
+import asyncio
+import random
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from azure.servicebus import ServiceBusReceivedMessage
+
+from devhost.functions import convert
+from devhost.functions.context import TraceContext, child_trace
+from devhost.functions.definitions import FunctionDefinition
+from devhost.functions.errors import FunctionLoadError, StartError
+from devhost.functions.hostjson import ServiceBusOptions
+from devhost.functions.invocation import Invoker
+from devhost.functions.log import host_log
+from devhost.functions.service_bus_link import BROKEN, QueueAddress, QueueLink
+from devhost.functions.service_bus_message import application_properties, body_of, metadata_of
+from devhost.functions.service_bus_pool import LinkPool
+from devhost.functions.settings import AppSettings
+
+_BACKOFF_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.2, 5.0)
+_FIRST_ATTEMPT_SECONDS = 5.0
+_DEFAULT_CONNECTION = "ServiceBus"
+
+
+class QueueListener:
+    """Feeds one function from one queue, at most `maxConcurrentCalls` messages at a time.
+
+    Raises FunctionLoadError for a binding that cannot work here.
+    """
+
+    def __init__(
+        self,
+        function: FunctionDefinition,
+        settings: AppSettings,
+        options: ServiceBusOptions,
+        invoker: Invoker,
+    ) -> None:
+        _check_binding(function)
+        self._function = function
+        self._options = options
+        self._invoker = invoker
+        self._address = _address_of(function, settings)
+        self._binary = str(function.trigger.get("dataType", "")).upper() in {"BINARY", "STREAM"}
+        self._auto_complete = bool(function.trigger.get("autoCompleteMessages", options.auto_complete))
+        self._links = LinkPool(self._address, options.max_concurrent_calls)
+        self._slots = asyncio.Semaphore(options.max_concurrent_calls)
+        self._stopping = asyncio.Event()
+        self._attempted = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pump: asyncio.Task[None] | None = None
+        self._trouble: str | None = None
+        self._failures = 0
+
+    async def start(self) -> None:
+        """Listen in the background, after a first attempt; a broker that is away stops nothing."""
+        self._pump = asyncio.create_task(self._listen(), name=f"queue:{self._function.name}")
+        try:
+            await asyncio.wait_for(self._attempted.wait(), _FIRST_ATTEMPT_SECONDS)
+        except TimeoutError:
+            host_log.warning("event=queue_not_reached_yet function=%s", self._function.name)
+
+    def stop(self) -> None:
+        """Receive no more; a message that still arrives is abandoned."""
+        self._stopping.set()
+
+    async def drain(self) -> None:
+        """Wait until the receiver has stopped and every message in hand is settled."""
+        if self._pump is not None:
+            await asyncio.wait({self._pump})
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def close(self) -> None:
+        for task in {*self._tasks, *({self._pump} if self._pump else set())}:
+            task.cancel()
+            await asyncio.wait({task})
+        await self._links.close()
+
+    async def _listen(self) -> None:
+        """Receive for ever; a broken link is replaced, whatever broke it, and takes no capacity with it."""
+        while await self._slot():
+            handed_on = False
+            try:
+                handed_on = await self._receive_one()
+            except BROKEN as error:
+                self._report(error)
+                await self._pause(_BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)])
+                self._failures += 1
+            finally:
+                if not handed_on:
+                    self._slots.release()
+
+    async def _receive_one(self) -> bool:
+        """Wait for a message; it then runs on its own, with its link and its slot. False if the host stops."""
+        link = await self._links.take()
+        self._report(None)
+        # A link that waited in vain keeps its credit: put aside, it would lock a message and let it lie.
+        while not self._stopping.is_set():
+            try:
+                message = await link.receive()
+            except BROKEN:
+                self._links.discard(link)
+                raise
+            self._failures = 0
+            if message is not None:
+                self._spawn(self._take(link, message))
+                return True
+        self._links.put(link)
+        return False
+
+    async def _slot(self) -> bool:
+        """Wait for a free call; False when the host is stopping."""
+        if not self._slots.locked() and not self._stopping.is_set():
+            await self._slots.acquire()
+            return True
+        acquire = asyncio.create_task(self._slots.acquire())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({acquire, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not self._stopping.is_set():
+            return True
+        if acquire.done():
+            self._slots.release()
+        acquire.cancel()
+        return False
+
+    async def _take(self, link: QueueLink, message: ServiceBusReceivedMessage) -> None:
+        """One message, from its arrival to its settlement."""
+        try:
+            if self._stopping.is_set() or not await self._run(link, message):
+                await link.abandon(message)
+            elif self._auto_complete:
+                await link.complete(message)
+        finally:
+            self._links.put(link)
+            self._slots.release()
+
+    async def _run(self, link: QueueLink, message: ServiceBusReceivedMessage) -> bool:
+        """Call the function while its lock is renewed; whether it returned."""
+        done = asyncio.Event()
+        if self._options.max_auto_lock_renewal:
+            self._spawn(link.renew_until(message, done, self._options.max_auto_lock_renewal))
+        try:
+            data = body_of(message, binary=self._binary)
+            argument = convert.decode(self._function, data, metadata_of(message))
+            await self._invoker.invoke(self._function, argument, _trace_of(application_properties(message)))
+        except Exception as error:  # noqa: BLE001 - whatever the function raises abandons its message
+            host_log.debug("event=abandoning error=%s", type(error).__name__)
+            return False
+        finally:
+            done.set()
+        return True
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _report(self, trouble: Exception | None) -> None:
+        """Log a change of state once, not every attempt."""
+        kind = None if trouble is None else type(trouble).__name__
+        if kind == self._trouble and self._attempted.is_set():
+            return
+        self._trouble = kind
+        self._attempted.set()
+        if trouble is None:
+            host_log.info(
+                "event=queue_listening function=%s queue=%s", self._function.name, self._address.queue
+            )
+        else:
+            host_log.warning(
+                "event=queue_away function=%s queue=%s error=%s",
+                self._function.name,
+                self._address.queue,
+                kind,
+            )
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds * random.uniform(0.75, 1.25))  # noqa: S311 - jitter
+        except TimeoutError:
+            return
+
+
+def _check_binding(function: FunctionDefinition) -> None:
+    trigger = function.trigger
+    problem = None
+    if trigger.get("topicName"):
+        problem = "Service Bus topics are not supported by this host; it has queues"
+    elif trigger.get("isSessionsEnabled"):
+        problem = "Service Bus sessions are not supported by this host"
+    elif str(trigger.get("cardinality", "one")).lower() == "many":
+        problem = "cardinality 'many' is not supported by this host; take one message at a time"
+    elif not trigger.get("queueName"):
+        problem = "the Service Bus trigger names no queue"
+    if problem is not None:
+        raise FunctionLoadError(function.name, problem)
+
+
+def _address_of(function: FunctionDefinition, settings: AppSettings) -> QueueAddress:
+    name = str(function.trigger.get("connection") or _DEFAULT_CONNECTION)
+    try:
+        return QueueAddress.parse(settings.connection_string(name), str(function.trigger["queueName"]))
+    except StartError as error:
+        raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
+
+
+def _trace_of(properties: Mapping[str, Any]) -> TraceContext:
+    parent = properties.get("traceparent") or properties.get("Diagnostic-Id")
+    state = properties.get("tracestate")
+    return child_trace(parent if isinstance(parent, str) else None, state if isinstance(state, str) else None)
