@@ -49,17 +49,25 @@ class Broker:
             log.error("a task of the broker failed", exc_info=error)
 
     async def stop(self) -> None:
-        """Tell every peer why, let work in progress finish, and let go."""
-        for connection in list(self.connections):
-            connection.shut_down()
-        waiting = [connection.closed for connection in self.connections]
-        if waiting:
-            await asyncio.wait(waiting, timeout=_FAREWELL_SECONDS)
-        for connection in list(self.connections):
-            connection.abort()
+        """Finish and answer what has come, tell every peer why, and let go."""
         for dispatcher in self._dispatchers.values():
             dispatcher.stop()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=_FAREWELL_SECONDS)
-            for task in late:
-                task.cancel()
+        for connection in self.connections:
+            connection.stop_reading()
+        await self._finish_tasks()
+        for connection in list(self.connections):
+            connection.shut_down()
+        if self.connections:
+            await asyncio.wait(
+                [connection.closed for connection in self.connections], timeout=_FAREWELL_SECONDS
+            )
+        for connection in list(self.connections):
+            connection.abort()
+        await self._finish_tasks()
+
+    async def _finish_tasks(self) -> None:
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks, timeout=_FAREWELL_SECONDS)
+        for task in late:
+            task.cancel()

@@ -11,13 +11,10 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
 
-from devhost.amqp import sasl
 from devhost.amqp.errors import AmqpError, FramingError, InvalidField
 from devhost.amqp.framing import (
-    AMQP_HEADER,
     MIN_MAX_FRAME_SIZE,
     SASL_FRAME,
-    SASL_HEADER,
     Frame,
     FrameReader,
     Header,
@@ -41,6 +38,7 @@ from devhost.servicebus.faults import (
     NOT_ALLOWED,
     FaultError,
 )
+from devhost.servicebus.handshake import Handshake
 from devhost.servicebus.outgoing import ReplyLink
 from devhost.servicebus.sas import Grant
 from devhost.servicebus.session import Session
@@ -60,10 +58,7 @@ _WRITE_BUFFER = 1024 * 1024
 
 
 class _State(Enum):
-    START = auto()
-    SASL = auto()
-    AUTHENTICATED = auto()
-    HEADER_EXCHANGED = auto()
+    OPENING = auto()
     OPEN = auto()
     CLOSING = auto()
     CLOSED = auto()
@@ -80,7 +75,9 @@ class Connection(asyncio.Protocol):
         self.reply_links: dict[str, ReplyLink] = {}
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
-        self._state = _State.START
+        self._state = _State.OPENING
+        self._handshake = Handshake(self.write)
+        self._deaf = False
         self._reader = FrameReader(MAX_FRAME_SIZE)
         self._sessions: dict[int, Session] = {}
         self._out = bytearray()
@@ -172,9 +169,16 @@ class Connection(asyncio.Protocol):
         else:
             self._hang_up()
 
+    def stop_reading(self) -> None:
+        """Take nothing more on; answers to what came before still go out."""
+        self._deaf = True
+        self._throttle()
+
     def shut_down(self) -> None:
         """The broker stops. The SDK takes this for a lost connection, and retries."""
         self.close(FaultError(CONNECTION_FORCED, "The broker is shutting down."))
+        self._deaf = False
+        self._throttle()
 
     def abort(self) -> None:
         """Let go of the socket at once."""
@@ -194,7 +198,7 @@ class Connection(asyncio.Protocol):
     def _throttle(self) -> None:
         if self._transport.is_closing():
             return
-        if self.writable and self._held < _MAX_HELD:
+        if self.writable and self._held < _MAX_HELD and not self._deaf:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
@@ -203,38 +207,16 @@ class Connection(asyncio.Protocol):
         if self._state in (_State.CLOSING, _State.CLOSED):
             self._while_closing(item)
         elif isinstance(item, Header):
-            self._on_header(item.octets)
+            if not self._handshake.on_header(item.octets):
+                self._hang_up()
         elif item.kind == SASL_FRAME:
-            self._on_sasl(item.body)
+            if not self._handshake.on_sasl(item.body):
+                self._hang_up()
         elif item.body:
             self._on_frame(item)
 
     def _while_closing(self, item: Header | Frame) -> None:
         if isinstance(item, Frame) and item.body and isinstance(decode_performative(item.body)[0], Close):
-            self._hang_up()
-
-    def _on_header(self, octets: bytes) -> None:
-        if self._state is _State.START and octets == SASL_HEADER:
-            self._state = _State.SASL
-            mechanisms = sasl.Mechanisms(("ANONYMOUS",))
-            self.write(SASL_HEADER + encode_frame(sasl.encode_sasl(mechanisms), kind=SASL_FRAME))
-        elif self._state is _State.AUTHENTICATED and octets == AMQP_HEADER:
-            self._state = _State.HEADER_EXCHANGED
-            self.write(AMQP_HEADER)
-        else:  # the standard's answer to a header that is not supported: the one that is, then close
-            self.write(SASL_HEADER if self._state is _State.START else AMQP_HEADER)
-            self._hang_up()
-
-    def _on_sasl(self, body: bytes) -> None:
-        init = sasl.decode_sasl(body)
-        if self._state is not _State.SASL or not isinstance(init, sasl.Init):
-            raise FaultError(NOT_ALLOWED, "The SASL frame has no place here.")
-        known = init.mechanism == "ANONYMOUS"
-        outcome = sasl.Outcome(sasl.OK if known else sasl.AUTH_FAILED)
-        self.write(encode_frame(sasl.encode_sasl(outcome), kind=SASL_FRAME))
-        if known:
-            self._state = _State.AUTHENTICATED
-        else:
             self._hang_up()
 
     def _on_frame(self, frame: Frame) -> None:
@@ -256,7 +238,7 @@ class Connection(asyncio.Protocol):
                 self._on_session_frame(frame.channel, performative, payload)
 
     def _on_open(self, opened: Open) -> None:
-        if self._state is not _State.HEADER_EXCHANGED:
+        if self._state is not _State.OPENING or not self._handshake.done:
             raise FaultError(NOT_ALLOWED, "An open has no place here.")
         if opened.max_frame_size < MIN_MAX_FRAME_SIZE:
             raise FaultError(INVALID_FIELD, f"max-frame-size must be {MIN_MAX_FRAME_SIZE} or more.")

@@ -1,0 +1,93 @@
+"""A real broker process for tests."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+KINDS: Mapping[str, dict[str, object]] = {
+    "plain": {"LockDuration": "PT30S", "MaxDeliveryCount": 3},
+    "short": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 5},
+    "kept": {"LockDuration": "PT4S", "MaxDeliveryCount": 5},
+    "dup": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT10M"},
+    "expiring": {"DeadLetteringOnMessageExpiration": True, "DefaultMessageTimeToLive": "PT1S"},
+}
+_QUEUES_A_KIND = 60
+
+
+def write_config(path: Path) -> Path:
+    """A configuration with many queues of each kind."""
+    queues = [
+        {"Name": f"{kind}-{number}", "Properties": properties}
+        for kind, properties in KINDS.items()
+        for number in range(_QUEUES_A_KIND)
+    ]
+    path.write_text(json.dumps({"UserConfig": {"Namespaces": [{"Name": "tests", "Queues": queues}]}}))
+    return path
+
+
+@dataclass
+class BrokerProcess:
+    """One broker over one data folder; it can be killed and started again on its port."""
+
+    folder: Path
+    port: int = 0
+    connection_string: str = ""
+    process: subprocess.Popen[str] | None = None
+    _numbers: dict[str, Iterator[int]] = field(default_factory=lambda: {kind: count() for kind in KINDS})
+
+    def start(self) -> None:
+        """Start it and wait until it is ready."""
+        config = write_config(self.folder / "servicebus.json")
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "devhost.servicebus", "--config", str(config)),
+                *("--port", str(self.port), "--data", str(self.folder / "data")),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        ready: dict[str, Any] = json.loads(self.process.stdout.readline())
+        self.port, self.connection_string = ready["port"], ready["connection_string"]
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """End it as an operator would; its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> int:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        self.process.send_signal(number)
+        code = self.process.wait(10)
+        self.process.stdout.close()
+        self.process = None
+        return code
+
+    def queue(self, kind: str = "plain") -> str:
+        """The name of a queue nobody else uses."""
+        return f"{kind}-{next(self._numbers[kind])}"
+
+
+@contextmanager
+def running_broker(folder: Path) -> Iterator[BrokerProcess]:
+    """A broker that is there for the time of a block."""
+    broker = BrokerProcess(folder)
+    broker.start()
+    try:
+        yield broker
+    finally:
+        if broker.process is not None:
+            broker.stop()
