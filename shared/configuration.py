@@ -23,11 +23,10 @@ def load_configuration(environ: Mapping[str, str]) -> Configuration:
     settings, problems = read_settings(environ)
     limits, host_problems = read_host_limits(APP_ROOT / "host.json")
     problems += host_problems
-    known = settings or Settings()
     pipeline, pipeline_problems = read_pipeline(
-        known.pipeline_path, limits=limits, lease_margin=timedelta(seconds=known.lease_margin_seconds)
+        settings.pipeline_path, limits=limits, lease_margin=timedelta(seconds=settings.lease_margin_seconds)
     )
     problems += pipeline_problems
-    if problems or settings is None or limits is None or pipeline is None:
+    if problems or limits is None or pipeline is None:
         raise configuration_error(problems)
     return Configuration(settings=settings, pipeline=pipeline, limits=limits)

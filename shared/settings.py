@@ -119,21 +119,24 @@ class Settings(BaseModel):
 def load_settings(environ: Mapping[str, str]) -> Settings:
     """The settings in `environ` (empty counts as none). Raises ConfigurationError with every problem."""
     settings, problems = read_settings(environ)
-    if settings is None or problems:
+    if problems:
         raise configuration_error(problems)
     return settings
 
 
-def read_settings(environ: Mapping[str, str]) -> tuple[Settings | None, list[Problem]]:
-    """The settings as far as they can be read, and every problem."""
+def read_settings(environ: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
+    """The settings, with the default for each that cannot be read, and every problem."""
     given = {name: value for name in _names() if (value := environ.get(name, "").strip())}
     problems = [*_unresolved(environ), *_missing_connections(environ)]
+    named = {"worker_name": worker_name(environ)}
     try:
-        settings = Settings.model_validate({**given, "worker_name": worker_name(environ)})
+        return Settings.model_validate(given | named), problems
     except ValidationError as error:
-        problems += [_problem(details) for details in error.errors(include_url=False)]
-        return None, problems
-    return settings, problems
+        wrong = error.errors(include_url=False)
+    problems += [_problem(details) for details in wrong]
+    for details in wrong:
+        given.pop(str(details["loc"][0]), None)
+    return Settings.model_validate(given | named), problems
 
 
 def worker_name(environ: Mapping[str, str]) -> str:

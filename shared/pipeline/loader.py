@@ -120,9 +120,16 @@ def _misfit(details: Mapping[str, Any]) -> Misfit:
         expected = str(details["ctx"]["error"])
     else:
         expected = _EXPECTED.get(kind, "another value").format(**details.get("ctx", {}))
-    hidden = "secrets" in path and isinstance(details["input"], str)
-    found = "something else (not shown: it may be a secret)" if hidden else shown(details["input"])
-    return Misfit(path, expected, found)
+    return Misfit(path, expected, _found(path, details["input"]))
+
+
+def _found(path: KeyPath, value: object) -> str:
+    """What stands there. Somebody may have written a secret where its setting's name belongs."""
+    if path[2:3] != ("secrets",) or isinstance(value, int | float):
+        return shown(value)
+    if isinstance(value, list):
+        return str(len(value))
+    return "something else (not shown: it may be a secret)"
 
 
 def _known_keys(path: KeyPath) -> str:

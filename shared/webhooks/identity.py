@@ -17,5 +17,12 @@ def clean_text(text: str) -> str:
 
 
 def event_label(text: str) -> str:
-    """An event type as it is shown: one bounded line without control characters."""
-    return "".join("?" if unicodedata.category(c)[0] == "C" else c for c in clean_text(text[:LONGEST_LABEL]))
+    """An event type as it is shown: one bounded line without control or direction characters."""
+    return "".join(
+        "?" if _unprintable(character) else character for character in clean_text(text[:LONGEST_LABEL])
+    )
+
+
+def _unprintable(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] == "C" or category in {"Zl", "Zp"}
