@@ -114,7 +114,7 @@ def explain(output: str) -> str:
         "EACCES": "A folder may not be written. See the path below.",
         "ENOTFOUND": "The npm registry was not found: no network, or a proxy that npm does not know.",
         "EAI_AGAIN": "The npm registry was not found: no network, or a proxy that npm does not know.",
-        "ECONNREFUSED": "The npm registry refused the connection. Check the network and the registry set for npm.",
+        "ECONNREFUSED": "The npm registry refused the connection. Check the registry set for npm.",
         "ETIMEDOUT": "The npm registry did not answer in time. Run the command again.",
         "ECONNRESET": "The connection to the npm registry broke. Run the command again.",
         "E404": "The registry set for npm lacks a package of the lock file. Set another one.",
