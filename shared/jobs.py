@@ -6,6 +6,7 @@ which message is entitled to act, `claim` is the fencing counter of the workers.
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,6 +14,8 @@ from enum import StrEnum
 from typing import Any, Self
 
 from shared.errors import IllegalTransition
+
+JOB_ID = re.compile(r"job_[a-z2-7]{26}")
 
 
 class JobState(StrEnum):

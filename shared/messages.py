@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from shared.errors import NewerSchema, UnreadableMessage
-from shared.jobs import Job
+from shared.jobs import JOB_ID, Job
 
 SCHEMA = 1
+_LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def read_message(body: bytes, properties: Mapping[str, Any]) -> JobMessage:
     if schema > SCHEMA:
         raise NewerSchema(f"The message has schema {schema}; this version reads {SCHEMA}.")
     return JobMessage(
-        job_id=_text(document, "job_id"),
+        job_id=_job_id(document),
         event_id=_text(document, "event_id"),
         task_type=_text(document, "task_type"),
         input_ref=_optional_text(document, "input_ref"),
@@ -94,10 +95,26 @@ def read_message(body: bytes, properties: Mapping[str, Any]) -> JobMessage:
     )
 
 
+def _job_id(document: Mapping[str, Any]) -> str:
+    job_id = _text(document, "job_id")
+    if not JOB_ID.fullmatch(job_id):
+        raise UnreadableMessage("`job_id` is not a job's id.")
+    return job_id
+
+
 def _text(document: Mapping[str, Any], name: str) -> str:
     value = document.get(name)
     if not isinstance(value, str) or not value:
         raise UnreadableMessage(f"`{name}` is missing or not text.")
+    return _encodable(value, name)
+
+
+def _encodable(value: str, name: str) -> str:
+    """JSON can escape half a character, which could not be written again."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UnreadableMessage(f"`{name}` is not Unicode text.") from None
     return value
 
 
@@ -105,12 +122,12 @@ def _optional_text(document: Mapping[str, Any], name: str) -> str | None:
     value = document.get(name)
     if value is not None and not isinstance(value, str):
         raise UnreadableMessage(f"`{name}` is not text.")
-    return value
+    return None if value is None else _encodable(value, name)
 
 
 def _number(document: Mapping[str, Any], name: str) -> int:
     value = document.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
         raise UnreadableMessage(f"`{name}` is missing or not a whole number.")
     return value
 
@@ -118,8 +135,8 @@ def _number(document: Mapping[str, Any], name: str) -> int:
 def _time(document: Mapping[str, Any], name: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(_text(document, name))
-    except ValueError:
+        if parsed.tzinfo is None:
+            raise UnreadableMessage(f"`{name}` has no time zone.")
+        return parsed.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise UnreadableMessage(f"`{name}` is not a time.") from None
-    if parsed.tzinfo is None:
-        raise UnreadableMessage(f"`{name}` has no time zone.")
-    return parsed

@@ -1,15 +1,11 @@
 """`GET /jobs/{job_id}` and its result."""
 
-import re
-
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
 from shared.http.views import job_view
-from shared.jobs import JobState
+from shared.jobs import JOB_ID, JobState
 from shared.ports import RowKind, Snapshot
 from shared.services import Services
 from shared.worker.outcomes import RESULT_LIMIT
-
-_JOB_ID = re.compile(r"job_[a-z2-7]{26}")
 
 
 async def get_job(services: Services, request: HttpRequest) -> HttpAnswer:
@@ -34,7 +30,7 @@ async def get_result(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def _find(services: Services, request: HttpRequest) -> Snapshot:
     job_id = request.params.get("job_id", "")
-    snapshot = await services.jobs.load(job_id) if _JOB_ID.fullmatch(job_id) else None
+    snapshot = await services.jobs.load(job_id) if JOB_ID.fullmatch(job_id) else None
     if snapshot is None:
         raise BadRequest("There is no job of this id.", code="job_not_found", status=404)
     return snapshot
