@@ -1,7 +1,8 @@
 """Closing a case: nothing more will be done about it.
 
 An open row guards the way from the job's row to the list of cases, so that a crash in between leaves no
-closed job in the open list.
+closed job in the open list. It is the row of the next release, which the job will never reach: a late filing
+of this release removes only this release's row.
 """
 
 from dataclasses import replace
@@ -13,6 +14,7 @@ from shared.deadletters.decisions import (
     load_job,
     refuse_unless_decidable,
     repeated,
+    was_written,
 )
 from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
 from shared.errors import Conflict
@@ -34,22 +36,21 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
     if earlier is not None:
         if earlier.get("request_hash") != request_hash:
             raise IdempotencyKeyReused
-        await finish(services, snapshot.job, snapshot.job.release)
+        await finish(services, snapshot.job, snapshot.job.release + 1)
         return
     refuse_unless_decidable(snapshot.job)
     now = services.clock.now()
     closed = snapshot.job.moved(JobState.CLOSED, now, claim=snapshot.job.claim + 1)
-    rows = [
-        decision_row(snapshot.job, CaseState.CLOSED, decision, request_hash, now),
-        services.timeline(closed, "closed", at=now),
-    ]
-    await services.open_index.put(job_id, closed.release)
+    decided = decision_row(snapshot.job, CaseState.CLOSED, decision, request_hash, now)
+    guard = closed.release + 1
+    await services.open_index.put(job_id, guard)
     try:
-        await services.jobs.commit(snapshot, closed, rows)
+        await services.jobs.commit(snapshot, closed, [decided, services.timeline(closed, "closed", at=now)])
     except Conflict:
-        raise ChangedMeanwhile from None
+        if not await was_written(services, job_id, decided):
+            raise ChangedMeanwhile from None
     await reach(Point.CLOSE_AFTER_BATCH)
-    await finish(services, closed, closed.release)
+    await finish(services, closed, guard)
     services.telemetry.count("cases_closed", task_type=closed.task_type)
 
 
@@ -59,6 +60,8 @@ async def _close_message(services: Services, case_id: str, decision: Decision) -
     if case is None:
         raise CaseNotFound(f"There is no case {case_id}.")
     if case.state is not CaseState.OPEN:
+        if decision.idempotency_key and (case.operator, case.reason) == (decision.operator, decision.reason):
+            return
         raise AlreadyDone("The case is closed already.")
     decided = replace(
         case,

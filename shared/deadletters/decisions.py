@@ -61,6 +61,19 @@ async def repeated(services: Services, job_id: str, decision: Decision) -> Mappi
     return None
 
 
+async def was_written(services: Services, job_id: str, decided: Row) -> bool:
+    """After a conflict: whether it was our own commit (its answer was lost) or that of the same request."""
+    stored = await services.jobs.row(job_id, RowKind.DECISION, decided.key)
+    if stored is None:
+        return False
+    key, request_hash = decided.data["idempotency_key"], decided.data["request_hash"]
+    same = key is not None and (stored.data["idempotency_key"], stored.data["request_hash"]) == (
+        key,
+        request_hash,
+    )
+    return same or stored.data == decided.data
+
+
 async def load_job(services: Services, job_id: str) -> Snapshot:
     snapshot = await services.jobs.load(job_id)
     if snapshot is None:
