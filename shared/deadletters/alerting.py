@@ -1,6 +1,6 @@
 """Telling people that a kind of failure appeared: once a kind, with nothing private in it."""
 
-from shared.errors import TransientError
+from shared.errors import AfterhookError
 from shared.ports import Alert, Group
 from shared.services import Services
 
@@ -22,7 +22,7 @@ async def alert(services: Services, group: Group) -> None:
     )
     try:
         await services.alerts.notify(telling)
-    except TransientError:
+    except AfterhookError:
         services.telemetry.count("alerts_failed", code=group.code)
         return
     await services.groups.mark_alerted(group.fingerprint)

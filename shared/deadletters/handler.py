@@ -4,6 +4,7 @@ It never raises for what a message says: the dead-letter queue has no limit of d
 so a message that always raised would spin for ever. Only an outage of our own makes it wait, then raise.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Any, assert_never
 
@@ -22,8 +23,8 @@ from shared.errors import (
     NewerSchema,
     QueueUnavailable,
     StorageUnavailable,
-    TransientError,
     UnreadableMessage,
+    where_raised,
 )
 from shared.failpoints import Point, reach
 from shared.messages import JobMessage, read_message
@@ -31,6 +32,7 @@ from shared.nudges import nudge
 from shared.ports import Snapshot
 from shared.services import Services
 
+log = logging.getLogger("afterhook.deadletters")
 OUTAGE_WAIT_SECONDS = 20.0
 _TRIES = 5
 
@@ -42,11 +44,13 @@ class DeadLetterHandler:
         self._services = services
 
     async def handle(self, body: bytes, properties: Mapping[str, Any], sequence_number: int) -> None:
-        """Deal with one message. Raises StorageUnavailable or QueueUnavailable, after a wait."""
+        """Deal with one message. Raises only after a wait, or the message would come back at once."""
         try:
             await self._handle(body, properties, sequence_number)
-        except (StorageUnavailable, QueueUnavailable, Conflict) as error:
-            pause = OUTAGE_WAIT_SECONDS if isinstance(error, TransientError) else 1.0
+        except Exception as error:
+            if not isinstance(error, StorageUnavailable | QueueUnavailable | Conflict):
+                log.error("dead letter: %s at %s", type(error).__name__, where_raised(error))
+            pause = 1.0 if isinstance(error, Conflict) else OUTAGE_WAIT_SECONDS
             await self._services.clock.sleep(pause * (1 + self._services.randomness.fraction()) / 2)
             raise
 
