@@ -11,7 +11,7 @@ from typing import assert_never
 
 from shared.deadletters.alerting import alert
 from shared.deadletters.filing import file_case
-from shared.errors import Conflict
+from shared.errors import Conflict, QueueUnavailable, StorageUnavailable, where_raised
 from shared.failpoints import Point, reach
 from shared.finishing import finish
 from shared.jobs import Job, JobState
@@ -62,10 +62,12 @@ def too_fresh(entry: OpenEntry, now: datetime, grace: timedelta) -> bool:
 
 def inspect(entry: OpenEntry, snapshot: Snapshot | None, now: datetime, grace: timedelta) -> Finding:
     """Decide what an open row that is no longer fresh needs. `now` is storage time if known."""
+    if snapshot is not None and snapshot.job.final:
+        return Finish()
     if snapshot is None or entry.release > snapshot.job.release:
         return RemoveOrphan() if now - entry.written_at > ORPHAN_AGE else Leave()
     job = snapshot.job
-    if job.final or entry.release < job.release or job.case_filed:
+    if entry.release < job.release or job.case_filed:
         return Finish()
     if job.state is JobState.DEAD:
         return File()
@@ -84,6 +86,13 @@ def _quiet_until(job: Job) -> datetime:
     return max(known)
 
 
+@dataclass(slots=True)
+class _Run:
+    looked: int = 0
+    nudged: int = 0
+    bus_away: QueueUnavailable | None = None
+
+
 class Sweep:
     """Runs on the timer; each run looks at the open index once."""
 
@@ -91,29 +100,47 @@ class Sweep:
         self._services = services
 
     async def run(self) -> None:
-        """Look at every open row, then send alerts that were not confirmed. Raises on an outage."""
-        services, looked, nudged = self._services, 0, 0
+        """Look at every open row, then send alerts that were not confirmed.
+
+        Raises StorageUnavailable at once, and QueueUnavailable at the end: what needs no bus is done first.
+        """
+        services, run = self._services, _Run()
         grace = timedelta(seconds=services.settings.sweep_grace_seconds)
         async for entry in services.open_index.entries():
-            looked += 1
-            if too_fresh(entry, services.clock.now(), grace):
-                continue
-            try:
-                nudged += await self._look(entry, grace)
-            except Conflict:
-                continue  # the job moved while it was looked at: somebody is at it
+            run.looked += 1
+            if not too_fresh(entry, services.clock.now(), grace):
+                await self._look(entry, grace, run)
         for group in await services.groups.unalerted():
             if services.clock.now() - group.first_seen > grace:
                 await alert(services, group)
-        services.telemetry.observe("open_jobs", looked)
-        if nudged:
-            log.info("sweep looked at %d open rows and nudged %d jobs", looked, nudged)
+        services.telemetry.observe("open_jobs", run.looked)
+        if run.nudged:
+            log.info("sweep looked at %d open rows and nudged %d jobs", run.looked, run.nudged)
+        if run.bus_away is not None:
+            raise run.bus_away
 
-    async def _look(self, entry: OpenEntry, grace: timedelta) -> bool:
+    async def _look(self, entry: OpenEntry, grace: timedelta, run: "_Run") -> None:
+        """One row. What is wrong with one job must not keep the sweep from the others."""
         services = self._services
-        snapshot = await services.jobs.load(entry.job_id)
-        now = snapshot.read_at if snapshot else services.clock.now()
-        finding = inspect(entry, snapshot, now, grace)
+        try:
+            snapshot = await services.jobs.load(entry.job_id)
+            now = snapshot.read_at if snapshot else services.clock.now()
+            finding = inspect(entry, snapshot, now, grace)
+            if not (isinstance(finding, Nudge) and run.bus_away):
+                run.nudged += await self._act(entry, snapshot, finding)
+        except StorageUnavailable:
+            raise
+        except QueueUnavailable as error:
+            run.bus_away = error
+        except Conflict:
+            return  # the job moved while it was looked at: somebody is at it
+        except Exception as error:  # noqa: BLE001  whatever it is, it is this job's alone
+            services.telemetry.count("sweep_failures")
+            log.error("sweep of %s: %s at %s", entry.job_id, type(error).__name__, where_raised(error))
+
+    async def _act(self, entry: OpenEntry, snapshot: Snapshot | None, finding: Finding) -> bool:
+        """Do what was found; whether it was a nudge."""
+        services = self._services
         match finding:
             case Leave():
                 return False
