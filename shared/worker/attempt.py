@@ -45,15 +45,20 @@ Outcome = Completed | Failed
 
 async def attempt(services: Services, job: Job, task: Task, policy: TaskPolicy, until: datetime) -> Outcome:
     """Run `task` once for `job`. `until` is when the lease ends."""
+    # An outage while the input is read must end as one before the task's time is up.
+    read_until = min(until, services.clock.now() + policy.attempt_timeout / 2)
+    limit = asyncio.timeout(policy.attempt_timeout.total_seconds())
     try:
-        async with asyncio.timeout(policy.attempt_timeout.total_seconds()):
+        async with limit:
             task_input = await outlast_outage(
-                services, lambda: read_input(services, job, task.max_input_bytes), until
+                services, lambda: read_input(services, job, task.max_input_bytes), read_until
             )
             context = TaskContext(job_id=job.job_id, attempt=job.attempt, release=job.release)
             await reach(Point.TASK_RUNNING)
             return Completed(await task.run(task_input, context))
     except TimeoutError:
+        if not limit.expired():
+            return Failed(AttemptTimedOut("Something that the task called did not answer in time."))
         seconds = policy.attempt_timeout.total_seconds()
         return Failed(AttemptTimedOut(f"The task did not finish within {seconds:g} s."))
     except StorageUnavailable:

@@ -8,7 +8,7 @@ import hashlib
 from datetime import datetime
 
 from shared.decisions import Bury, RetryAfter, decide
-from shared.errors import AfterhookError, DeadLettered
+from shared.errors import AfterhookError, Conflict, DeadLettered, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.finishing import finish
 from shared.jobs import Failure, Job, JobState, StoredResult, result_ref
@@ -103,6 +103,20 @@ async def _retry(
         return
     await reach(Point.WORKER_AFTER_TURN_WRITTEN)
     services.telemetry.count("retries_scheduled", task_type=job.task_type, code=error.code)
+
+
+async def step_back(services: Services, claimed: Snapshot) -> None:
+    """Give the claim back after an outage: nothing was concluded, so neither attempt nor crash is counted.
+
+    Storage may still be away: then the lease runs out instead. The caller nudges.
+    """
+    job, now = claimed.job, services.clock.now()
+    back = job.moved(JobState.RETRY_SCHEDULED, now, lease=None)
+    rows = [services.timeline(job, "interrupted", at=now, code=StorageUnavailable.code)]
+    try:
+        await services.jobs.commit(claimed, back, rows)
+    except (StorageUnavailable, Conflict):
+        services.telemetry.count("claims_not_given_back", task_type=job.task_type)
 
 
 async def _bury(services: Services, claimed: Snapshot, bury: Bury, until: datetime) -> None:

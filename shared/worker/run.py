@@ -31,7 +31,7 @@ from shared.worker.admission import (
 )
 from shared.worker.attempt import Completed, Failed, attempt
 from shared.worker.claims import outlast_outage
-from shared.worker.outcomes import fail, store_result, stored_result, succeed
+from shared.worker.outcomes import fail, step_back, store_result, stored_result, succeed
 
 log = logging.getLogger("afterhook.worker")
 NEWER_SCHEMA_PAUSE = timedelta(minutes=5)
@@ -135,17 +135,34 @@ class Worker:
             case Claimable(job):
                 assert snapshot is not None
                 await reach(Point.WORKER_BEFORE_CLAIM)
-                started = services.timeline(job, "started")
-                return await services.jobs.commit(snapshot, job, [started])
+                return await self._claim(snapshot, job)
             case _:
                 assert_never(admission)
         return None
 
+    async def _claim(self, snapshot: Snapshot, job: Job) -> Snapshot:
+        """Write the claim. Where its answer was lost, the row says whether it is ours."""
+        services = self._services
+        try:
+            return await services.jobs.commit(snapshot, job, [services.timeline(job, "started")])
+        except StorageUnavailable:
+            reread = await services.jobs.load(job.job_id)
+            if reread is None or job.lease is None or not _holds(reread.job, job.lease.token):
+                raise
+            return reread
+
     async def _run(self, claimed: Snapshot) -> None:
-        """The claim is ours: run the task and make its outcome last."""
+        """The claim is ours: run the task and make its outcome last, or give the claim back."""
+        try:
+            await self._carry(claimed)
+        except StorageUnavailable:
+            await step_back(self._services, claimed)
+            raise
+
+    async def _carry(self, claimed: Snapshot) -> None:
         await reach(Point.WORKER_AFTER_CLAIM)
         services, job = self._services, claimed.job
-        until = services.clock.now() + self._lease_for(job.task_type) - timedelta(seconds=1)
+        until = services.clock.now() + _lease_left(claimed)
         services.telemetry.observe("start_delay_seconds", _waited(job, services.clock.now()))
         task, policy = services.tasks.get(job.task_type), services.pipeline.tasks.get(job.task_type)
         if task is None or policy is None:
@@ -173,6 +190,12 @@ class Worker:
 def _holds(job: Job, token: str) -> bool:
     """Whether our own claim was applied although its answer was lost."""
     return job.state is JobState.RUNNING and job.lease is not None and job.lease.token == token
+
+
+def _lease_left(claimed: Snapshot) -> timedelta:
+    """By storage time, which has whole seconds."""
+    assert claimed.job.lease is not None
+    return claimed.job.lease.until - claimed.read_at - timedelta(seconds=1)
 
 
 def _waited(job: Job, now: datetime) -> float:
