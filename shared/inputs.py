@@ -5,6 +5,7 @@ name a document that is in storage already, if its source may read it.
 """
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from shared.documents.errors import DocumentMissing, DocumentNotAllowed, DocumentTooLarge
@@ -57,8 +58,15 @@ async def store_input(services: Services, placed: PlacedInput) -> None:
 
 
 def is_own(job_id: str, ref: str) -> bool:
-    """Whether `ref` is an input that was stored for this job itself."""
-    return ref.startswith((f"{_INLINE}{job_id}/", f"inputs/{job_id}/"))
+    """Whether `ref` has exactly the form that `place_input` gives to an input of this job."""
+    return re.fullmatch(rf"(?:inline|inputs)/{re.escape(job_id)}/[0-9a-f]{{64}}", ref) is not None
+
+
+async def exists(services: Services, job_id: str, ref: str) -> bool:
+    """Whether something is stored at `ref`, which the job may use."""
+    if ref.startswith(_INLINE):
+        return await services.jobs.row(job_id, RowKind.INPUT, ref.rsplit("/", 1)[-1]) is not None
+    return await services.blobs.info(ref) is not None
 
 
 def may_use(services: Services, job: Job, ref: str) -> bool:

@@ -14,6 +14,7 @@ from shared.deadletters.decisions import (
     load_job,
     refuse_unless_decidable,
     repeated,
+    was_written,
 )
 from shared.deadletters.refusals import (
     ChangedMeanwhile,
@@ -25,7 +26,7 @@ from shared.deadletters.refusals import (
 from shared.errors import Conflict, QueueUnavailable
 from shared.failpoints import Point, reach
 from shared.finishing import settle_cases
-from shared.inputs import is_own, may_use, place_input, store_input
+from shared.inputs import exists, may_use, place_input, store_input
 from shared.jobs import Category, Job, JobState
 from shared.messages import JobMessage
 from shared.ports import CaseState, Row, Snapshot
@@ -35,7 +36,10 @@ from shared.services import Services
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resubmission:
-    """What to run: at most one of `input_ref` and `content` replaces the input; `at` delays the start."""
+    """What to run: at most one of `input_ref` and `content` replaces the input; `at` delays the start.
+
+    A time that has passed delays nothing.
+    """
 
     input_ref: str | None = None
     content: bytes | None = None
@@ -73,24 +77,24 @@ async def resubmit(services: Services, job_id: str, decision: Decision, wanted: 
     refuse_unless_decidable(snapshot.job)
     _refuse_unknown_outcome(snapshot.job)
     job, rows = await _released(services, snapshot.job, wanted)
-    rows.append(
-        decision_row(
-            snapshot.job,
-            CaseState.RESUBMITTED,
-            decision,
-            request_hash,
-            job.updated_at,
-            input_ref=job.input_ref,
-            earlier_input_ref=snapshot.job.input_ref,
-        )
+    decided = decision_row(
+        snapshot.job,
+        CaseState.RESUBMITTED,
+        decision,
+        request_hash,
+        job.updated_at,
+        input_ref=job.input_ref,
+        earlier_input_ref=snapshot.job.input_ref,
     )
-    rows.append(services.timeline(job, "resubmitted", at=job.updated_at))
+    rows += [decided, services.timeline(job, "resubmitted", at=job.updated_at)]
     await services.open_index.put(job_id, job.release)
     await reach(Point.RESUBMIT_BEFORE_BATCH)
     try:
         written = await services.jobs.commit(snapshot, job, rows)
     except Conflict:
-        raise ChangedMeanwhile from None
+        if not await was_written(services, job_id, decided):
+            raise ChangedMeanwhile from None
+        return await _again(services, await load_job(services, job_id), job.release)
     await reach(Point.RESUBMIT_BEFORE_SEND)
     queued = await _send(services, written.job)
     await reach(Point.RESUBMIT_AFTER_SEND)
@@ -126,6 +130,7 @@ def _refuse_unknown_outcome(job: Job) -> None:
 async def _released(services: Services, job: Job, wanted: Resubmission) -> tuple[Job, list[Row]]:
     """The job in its next release, and the rows of a new input, whose blob is stored on the way."""
     now = services.clock.now()
+    not_before = wanted.at if wanted.at is not None and wanted.at > now else None
     input_ref, rows = job.input_ref, []
     if wanted.content is not None:
         placed = place_input(job.job_id, wanted.content)
@@ -142,21 +147,19 @@ async def _released(services: Services, job: Job, wanted: Resubmission) -> tuple
         claim=job.claim + 1,
         attempt=0,
         crashes=0,
-        released_at=now,
-        not_before=wanted.at,
+        released_at=not_before or now,
+        not_before=not_before,
         input_ref=input_ref,
     )
     return replace(released, lease=None, result=None), rows
 
 
 async def _check_ref(services: Services, job: Job, ref: str) -> None:
-    if is_own(job.job_id, ref):
-        return
     try:
         parse_ref(ref)
     except ValueError as error:
         raise InputRefused(f"`input_ref` is not a reference: {error}") from None
     if not may_use(services, job, ref):
         raise InputRefused("`input_ref` lies outside what the job's source may read (allowed_inputs).")
-    if await services.blobs.info(ref) is None:
+    if not await exists(services, job.job_id, ref):
         raise InputRefused("There is no document at `input_ref`. Upload it first.")

@@ -1,7 +1,8 @@
 """`/dead-letters`: list, show, resubmit and close. Every decision needs an operator and a reason."""
 
 import json
-from datetime import datetime
+import re
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -13,15 +14,18 @@ from shared.deadletters.refusals import CaseNotFound
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
 from shared.http.views import case_view, decision_view, failure_view, timeline_view
-from shared.jobs import Category
+from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
 from shared.services import Services
+from shared.webhooks.identity import clean_text
 from shared.webhooks.parsing import parse_object
 from shared.webhooks.rejections import WebhookRejected
 
 PAGE_LIMIT = 100
 BODY_LIMIT = 1024 * 1024
+LATEST_START = timedelta(days=30)
 _KEY_LIMIT = 255
+_MESSAGE_CASE = re.compile(r"msg_[0-9]{1,20}(?:_[0-9a-f]{8})?")
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 E = TypeVar("E", bound=StrEnum)
@@ -58,7 +62,7 @@ async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """One case with all that an operator needs to decide: failure, attempts, decisions, timeline."""
-    case_id = request.params.get("job_id", "")
+    case_id = _case_id(request)
     case = await services.cases.get(case_id)
     if case is None:
         raise CaseNotFound
@@ -84,9 +88,9 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
     if body.input_ref is not None and body.input is not None:
         raise BadRequest("Give `input_ref` or `input`, not both.", code="bad_request")
     wanted = Resubmission(
-        input_ref=body.input_ref, content=_content(body.input), at=_future(services, body.at)
+        input_ref=body.input_ref, content=_content(body.input), at=_start(services, body.at)
     )
-    done = await resubmit(services, request.params.get("job_id", ""), _decision(body, request), wanted)
+    done = await resubmit(services, _case_id(request), _decision(body, request), wanted)
     answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
     if not done.queued:
         answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
@@ -96,9 +100,16 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
 async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Close the case: nothing more will be done about it."""
     body = _body(CloseBody, request)
-    case_id = request.params.get("job_id", "")
+    case_id = _case_id(request)
     await close(services, case_id, _decision(body, request))
     return answer_json(200, {"job_id": case_id, "status": "closed"})
+
+
+def _case_id(request: HttpRequest) -> str:
+    case_id = request.params.get("job_id", "")
+    if not (JOB_ID.fullmatch(case_id) or _MESSAGE_CASE.fullmatch(case_id)):
+        raise CaseNotFound("There is no case of this id.")
+    return case_id
 
 
 def _decision(body: CloseBody, request: HttpRequest) -> Decision:
@@ -141,11 +152,14 @@ def _bad_body(error: ValidationError) -> BadRequest:
 def _content(value: Any) -> bytes | None:
     if value is None:
         return None
-    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return clean_text(text).encode()
 
 
-def _future(services: Services, at: datetime | None) -> datetime | None:
-    return at if at is not None and at > services.clock.now() else None
+def _start(services: Services, at: datetime | None) -> datetime | None:
+    if at is not None and at - services.clock.now() > LATEST_START:
+        raise BadRequest(f"`at` must lie within {LATEST_START.days} days.")
+    return at
 
 
 def _choice(kind: type[E], value: str | None, name: str) -> E | None:
@@ -161,6 +175,6 @@ def _choice(kind: type[E], value: str | None, name: str) -> E | None:
 def _limit(value: str | None) -> int:
     if value is None:
         return 50
-    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= PAGE_LIMIT:
+    if not re.fullmatch(r"[0-9]{1,4}", value) or not 1 <= int(value) <= PAGE_LIMIT:
         raise BadRequest(f"`limit` must be a whole number from 1 to {PAGE_LIMIT}.")
     return int(value)
