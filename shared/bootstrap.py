@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from shared import VERSION
@@ -66,22 +65,15 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.adapters.telemetry import StructuredTelemetry
     from shared.ai.builtin import BuiltinSummarizer
     from shared.application import Application
+    from shared.configuration import load_configuration
     from shared.documents.reader import DocumentReader
-    from shared.host_limits import read_host_limits
     from shared.intake import Intake
-    from shared.pipeline.loader import load_pipeline
-    from shared.problems import configuration_error
     from shared.services import Services
-    from shared.settings import APP_ROOT, load_settings
     from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
     from shared.webhooks.secrets import SourceSecrets
 
-    settings = load_settings(environ)
-    limits, problems = read_host_limits(APP_ROOT / "host.json")
-    if problems:
-        raise configuration_error(problems)
-    margin = timedelta(seconds=settings.lease_margin_seconds)
-    pipeline = load_pipeline(settings.pipeline_path, limits=limits, lease_margin=margin)
+    configuration = load_configuration(environ)
+    settings, pipeline = configuration.settings, configuration.pipeline
     connections = Connections.from_environ(environ)
     telemetry, randomness = StructuredTelemetry(), SystemRandomness()
     policy = pipeline.tasks["summarize_document"]

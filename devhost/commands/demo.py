@@ -10,7 +10,7 @@ from devhost import paths
 from devhost.azurite import install
 from devhost.progress import say, step
 from devhost.stack import Part, Stack, StackOptions
-from devhost.tour.alerts import AlertReceiver
+from devhost.outside.receiver import Receiver
 from devhost.tour.client import Client, TourError
 from devhost.tour.steps import Tour
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     state: Path = options.state.resolve()
     if options.state == _STATE:
         shutil.rmtree(state, ignore_errors=True)
-    with AlertReceiver() as alerts:
+    with Receiver() as alerts:
         stack = Stack(StackOptions(state=state, extra_settings={"ALERT_WEBHOOK_URL": alerts.url}))
         try:
             with step("Starting the local stack"):
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _tour(stack: Stack, alerts: AlertReceiver) -> Tour:
+def _tour(stack: Stack, alerts: Receiver) -> Tour:
     return Tour(
         client=Client(stack.url, stack.operator_key),
         storage=stack.storage,

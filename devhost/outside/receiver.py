@@ -1,51 +1,54 @@
-"""A receiver of JSON posts: stands for the chat that alerts go to, and for callbacks."""
+"""A receiver of posts, as a chat's incoming webhook would be."""
 
-import json
 import queue
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-_LIMIT = 1024 * 1024
+from devhost.ports import LOOPBACK
 
 
 class Receiver:
-    """Listens on a free port of this machine and keeps what is posted; a context manager."""
+    """Listens on loopback while used as a context manager; keeps the bodies it was sent."""
 
     def __init__(self) -> None:
-        self._posts: queue.Queue[Any] = queue.Queue()
-        posts = self._posts
+        """Listen on a free port."""
+        received: queue.SimpleQueue[str] = queue.SimpleQueue()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                length = min(int(self.headers.get("Content-Length", "0")), _LIMIT)
-                posts.put(json.loads(self.rfile.read(length)))
+                length = int(self.headers.get("Content-Length", 0))
+                received.put(self.rfile.read(length).decode(errors="replace"))
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
-                """Say nothing: the tour prints what matters."""
+            def log_message(self, *_args: object) -> None:
+                """Say nothing on the console."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._received = received
+        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
+        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = f"http://{LOOPBACK}:{self._server.server_address[1]}/alerts"
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/alerts"
-
-    def next_post(self, timeout: float) -> Any:
-        """The next post's JSON; raises queue.Empty after `timeout` seconds."""
-        return self._posts.get(timeout=timeout)
+    def next(self, timeout: float) -> str | None:
+        """The next body received, or None after `timeout` seconds."""
+        try:
+            return self._received.get(timeout=timeout)
+        except queue.Empty:
+            return None
 
     def __enter__(self) -> Self:
+        """Start serving."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devhost.tour import documents
-from devhost.tour.alerts import AlertReceiver
+from devhost.outside.receiver import Receiver
 from devhost.tour.client import Answer, Client, TourError
 
 EVENT = "repository_dispatch"
@@ -31,7 +31,7 @@ class Tour:
     storage: str
     source: str
     secret: str
-    alerts: AlertReceiver
+    alerts: Receiver
     tell: Tell
 
     def run(self) -> None:
