@@ -36,6 +36,7 @@ class Tour:
 
     def run(self) -> None:
         """Take all steps; `TourError` at the first that does not show what it should."""
+        self._show_health()
         reference = self._put_document()
         delivery, body = str(uuid.uuid4()), event_body(reference)
         job_id = self._deliver(delivery, body)
@@ -46,6 +47,14 @@ class Tour:
         self._show_case(failed)
         self._resubmit(failed, reference)
         self._show_summary(failed)
+
+    def _show_health(self) -> None:
+        health = _poll(self._healthy, "the app did not become healthy")
+        self.tell(f"0. The app is up: {_shown(health)}, its storage and its queue answer")
+
+    def _healthy(self) -> Answer | None:
+        health = self.client.get("/api/health")
+        return health if health.code == 200 else None
 
     def _put_document(self) -> str:
         reference = documents.put(self.storage, documents.REPORT)

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from shared.deadletters.decisions import (
     Decision,
+    decidable,
     decision_row,
     fingerprint_of_request,
     load_job,
-    refuse_unless_decidable,
     repeated,
     was_written,
 )
@@ -38,7 +38,7 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
             raise IdempotencyKeyReused
         await finish(services, snapshot.job, snapshot.job.release + 1)
         return
-    refuse_unless_decidable(snapshot.job)
+    snapshot = await decidable(services, snapshot)
     now = services.clock.now()
     closed = snapshot.job.moved(JobState.CLOSED, now, claim=snapshot.job.claim + 1)
     decided = decision_row(snapshot.job, CaseState.CLOSED, decision, request_hash, now)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from shared.deadletters.filing import file_case
 from shared.deadletters.refusals import (
     AlreadyDone,
     CaseNotFiled,
@@ -81,11 +82,21 @@ async def load_job(services: Services, job_id: str) -> Snapshot:
     return snapshot
 
 
-def refuse_unless_decidable(job: Job) -> None:
-    """Raise the refusal that fits, unless the job is dead and its case is filed."""
+async def decidable(services: Services, snapshot: Snapshot) -> Snapshot:
+    """The job, if it is dead and its case is filed; otherwise raises the refusal that fits.
+
+    A case that is seen in the list but not yet marked on the row is filed to its end first: an operator
+    need not wait for a function that is at it, or died at it.
+    """
+    job = snapshot.job
     if job.final:
         raise AlreadyDone(f"The job is {job.state}; there is nothing to decide.")
     if job.state is not JobState.DEAD:
         raise NotDead(f"The job is {job.state}; a decision is possible once it is dead.")
-    if not job.case_filed:
+    if job.case_filed:
+        return snapshot
+    await file_case(services, snapshot)
+    filed = await load_job(services, job.job_id)
+    if not filed.job.case_filed:
         raise CaseNotFiled
+    return filed

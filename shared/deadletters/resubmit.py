@@ -9,10 +9,10 @@ from datetime import datetime
 
 from shared.deadletters.decisions import (
     Decision,
+    decidable,
     decision_row,
     fingerprint_of_request,
     load_job,
-    refuse_unless_decidable,
     repeated,
     was_written,
 )
@@ -74,7 +74,7 @@ async def resubmit(services: Services, job_id: str, decision: Decision, wanted: 
         if earlier.get("request_hash") != request_hash:
             raise IdempotencyKeyReused
         return await _again(services, snapshot, int(earlier["release"]) + 1)
-    refuse_unless_decidable(snapshot.job)
+    snapshot = await decidable(services, snapshot)
     _refuse_unknown_outcome(snapshot.job)
     job, rows = await _released(services, snapshot.job, wanted)
     decided = decision_row(
