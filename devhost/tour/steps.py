@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devhost.tour import documents
 from devhost.outside.receiver import Receiver
+from devhost.tour import documents
 from devhost.tour.client import Answer, Client, TourError
 
 EVENT = "repository_dispatch"
