@@ -9,7 +9,7 @@ import random
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from azure.servicebus import ServiceBusReceivedMessage
+from azure.servicebus import ServiceBusReceivedMessage, parse_connection_string
 
 from devhost.functions import convert
 from devhost.functions.context import TraceContext, child_trace
@@ -97,7 +97,7 @@ class QueueListener:
                     self._slots.release()
 
     async def _receive_one(self) -> bool:
-        """Wait for a message; it then runs on its own, with its link and its slot. False if the host stops."""
+        """Wait for a message, which then runs on its own, with its link and slot; False if the host stops."""
         link = await self._links.take()
         self._report(None)
         # A link that waited in vain keeps its credit: put aside, it would lock a message and let it lie.
@@ -206,9 +206,15 @@ def _check_binding(function: FunctionDefinition) -> None:
 def _address_of(function: FunctionDefinition, settings: AppSettings) -> QueueAddress:
     name = str(function.trigger.get("connection") or _DEFAULT_CONNECTION)
     try:
-        return QueueAddress.parse(settings.connection_string(name), str(function.trigger["queueName"]))
+        connection_string = settings.connection_string(name)
+        parse_connection_string(connection_string)
     except StartError as error:
         raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
+    except ValueError as error:
+        raise FunctionLoadError(
+            function.name, f"connection {name!r}: no connection string ({error})"
+        ) from None
+    return QueueAddress.parse(connection_string, str(function.trigger["queueName"]))
 
 
 def _trace_of(properties: Mapping[str, Any]) -> TraceContext:
