@@ -84,9 +84,9 @@ class Settings(BaseModel):
         int,
         Field(
             validation_alias="LEASE_MARGIN_SECONDS",
-            ge=5,
+            ge=1,
             le=600,
-            description="whole seconds from 5 to 600",
+            description="whole seconds from 1 to 600",
         ),
     ] = 30
     sweep_grace_seconds: Annotated[

@@ -109,7 +109,7 @@ ALERT_WEBHOOK_URL: expected an https address (http only to this machine), \
 found something else (a secret, not shown)
 PUBLIC_BASE_URL: expected a web address without query, such as "https://example.com", found "example.com"
 AI_PROVIDER: expected "builtin" (this version has no other provider), found "openai"
-LEASE_MARGIN_SECONDS: expected whole seconds from 5 to 600, found "soon"
+LEASE_MARGIN_SECONDS: expected whole seconds from 1 to 600, found "soon"
 SWEEP_GRACE_SECONDS: expected whole seconds from 1 to 86400, found "0"
 OPERATOR_AUTH: expected "key" (this version has no other way), found "platform"
 AFTERHOOK_PSEUDONYM_KEY: expected a secret of at least 16 characters, \
