@@ -1,6 +1,6 @@
 """The seam between tasks and whoever does the AI work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -8,8 +8,8 @@ from typing import Protocol
 class Summary:
     """A summary, and who made it how: every result says so."""
 
-    text: str
-    sentences: tuple[str, ...]
+    text: str = field(repr=False)
+    sentences: tuple[str, ...] = field(repr=False)
     """The summary's sentences in their order."""
     provider: str
     method: str

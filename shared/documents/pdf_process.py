@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TEMP"
 class PdfAnswer:
     """What the process read."""
 
-    text: str
+    text: str = field(repr=False)
     pages: int
     unreadable_pages: int
 

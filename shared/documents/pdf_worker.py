@@ -10,7 +10,7 @@ parser writes there may quote the document.
 import io
 import json
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from shared.documents.cleaning import join_pages
@@ -29,7 +29,7 @@ from shared.documents.limits import ReadLimits, confine_this_process
 class PdfText:
     """What was read: the text of all pages, and how many of them could not be read."""
 
-    text: str
+    text: str = field(repr=False)
     pages: int
     unreadable_pages: int
 
@@ -105,7 +105,7 @@ def main() -> int:
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print of a library must not become part of the answer
     request: dict[str, Any] = json.loads(source.readline())
-    limits = ReadLimits(**{field.name: request[field.name] for field in fields(ReadLimits)})
+    limits = ReadLimits(**{limit.name: request[limit.name] for limit in fields(ReadLimits)})
     import pypdf  # noqa: F401 - loaded before files and memory are denied
 
     confine_this_process(limits)

@@ -15,7 +15,7 @@ from shared.documents.pdf_process import read_pdf
 class Document:
     """A document's text and what is known of how it was read."""
 
-    text: str
+    text: str = field(repr=False)
     format: DocumentFormat
     pages: int | None = None
     """Of a PDF; None for text, which has none."""

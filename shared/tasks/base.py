@@ -1,6 +1,9 @@
-"""What a task is: bytes in, bytes out, or an error whose family says what may follow."""
+"""What a task is: bytes in, bytes out, or an error whose family says what may follow.
 
-from dataclasses import dataclass
+The content stays out of `repr`, and so out of a log line that shows one of these.
+"""
+
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 
@@ -18,19 +21,19 @@ class TaskInput:
     """The input, read by the worker."""
 
     ref: str
-    name: str
+    name: str = field(repr=False)
     """The file's name as far as one is known, for its extension; never logged."""
     size: int
     """Bytes."""
     content_type: str | None
-    content: bytes
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
     """What is stored as the job's result."""
 
-    content: bytes
+    content: bytes = field(repr=False)
     content_type: str
 
 

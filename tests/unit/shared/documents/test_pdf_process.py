@@ -196,5 +196,5 @@ async def test_a_pdf_with_any_bytes_changed_gives_text_or_a_reason() -> None:
         except DocumentError:
             return
 
-    for _ in range(12):
+    for _ in range(6):
         await asyncio.gather(read_changed(), read_changed())

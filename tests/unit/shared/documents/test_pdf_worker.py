@@ -98,7 +98,7 @@ def test_more_text_than_the_limit_is_too_large() -> None:
 
 def test_a_page_that_inflates_without_end_is_too_complex() -> None:
     with pytest.raises(DocumentTooComplex):
-        extract(inflating_pdf(200_000_000), ReadLimits())
+        extract(inflating_pdf(90_000_000), ReadLimits())
 
 
 def test_content_nested_without_end_is_too_complex() -> None:

@@ -126,6 +126,15 @@ def test_the_worker_can_ask_for_the_limit() -> None:
     assert task(max_document_bytes=1_000).max_input_bytes == 1_000
 
 
+async def test_showing_inputs_and_results_shows_nothing_of_a_document() -> None:
+    given = an_input(b"The marked-words stand here for all to see.", "marked-name.txt")
+    document = await DocumentReader().read(given.content, name=given.name)
+    summary = await BuiltinSummarizer().summarize(document.text, sentences=1)
+    result = await task().run(given, TaskContext("job_x", 1, 0))
+    assert b"marked-words" in result.content
+    assert "marked-" not in repr((given, document, summary, result))
+
+
 async def test_nothing_of_a_document_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     await summarize(text_pdf([["The marked-words stand here for all to see."]]), "marked-name.pdf")
