@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.ai.blocks import is_ideographic, split_blocks
@@ -40,6 +40,7 @@ def test_ideographs_are_told_from_letters() -> None:
     assert not is_ideographic("Möwe")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab A.-•\n1\u00ad灯"), max_size=200))
 def test_blocks_keep_letters_and_their_order(text: str) -> None:
     letters = [character for character in "".join(split_blocks(text)) if character in "A灯"]

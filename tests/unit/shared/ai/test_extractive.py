@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.ai.extractive import choose_sentences
@@ -112,6 +112,7 @@ def test_every_process_chooses_the_same(seed: str) -> None:
     assert ended.stdout.strip() == repr([choose(BEES), choose(GERMAN)])
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400), st.integers(-1, 8), st.integers(0, 500))
 def test_any_text_gives_sentences_of_its_own(text: str, count: int, max_characters: int) -> None:
     chosen = choose(text, count, max_characters)
@@ -126,6 +127,7 @@ WORDS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=120), st.integers(1, 6))
 def test_what_is_chosen_stands_in_the_text(words: list[str], count: int) -> None:
     text = " ".join(words)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.ai.sentences import MAX_SENTENCE_CHARACTERS, split_sentences
@@ -64,11 +64,13 @@ def test_what_never_ends_is_cut_between_words_where_there_are_any(text: str) -> 
         assert {word for piece in pieces for word in piece.split()} == {"word"}
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_split_and_no_sentence_is_empty(text: str) -> None:
     assert all(sentence.strip() == sentence != "" for sentence in texts(text))
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(["Dr.", "e.g.", "3.4", "Ship", "ship.", "No.", "!", "“Go.”", "灯台。", "\n", "-"])

@@ -1,6 +1,6 @@
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.documents.cleaning import clean_text, join_pages
@@ -59,6 +59,7 @@ def test_control_characters_and_lone_surrogates_go_and_line_ends_become_one_kind
     assert clean_text("a\x00b\r\nc\rd\x0ce\ud800f\ufeffg\u2028h\ti") == "a b\nc\nd\ne" + "fg\nh\ti"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_cleaned_text_can_always_be_stored(text: str) -> None:
     cleaned = clean_text(text)
@@ -69,6 +70,7 @@ def test_cleaned_text_can_always_be_stored(text: str) -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=60), max_size=6))
 def test_pages_of_any_text_are_joined(pages: list[str]) -> None:
     joined = join_pages(pages)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.documents.errors import DocumentUnreadable, UnsupportedFormat
@@ -77,6 +77,7 @@ def test_text_with_a_byte_order_mark_is_text(codec: str) -> None:
     assert detect_format("Wörter".encode(codec), name="a.txt", content_type=None) is DocumentFormat.TEXT
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.text(max_size=20), st.none() | st.text(max_size=20))
 def test_any_bytes_and_names_give_a_format_or_a_reason(
     content: bytes, name: str, content_type: str | None
