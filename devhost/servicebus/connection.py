@@ -39,6 +39,7 @@ from devhost.servicebus.faults import (
     FaultError,
 )
 from devhost.servicebus.handshake import Handshake
+from devhost.servicebus.liveness import Liveness
 from devhost.servicebus.outgoing import ReplyLink
 from devhost.servicebus.sas import Grant
 from devhost.servicebus.session import Session
@@ -52,7 +53,7 @@ IDLE_SECONDS = 240
 _CHANNEL_MAX = 63
 _HANDSHAKE_SECONDS = 30.0
 _CLOSE_SECONDS = 5.0
-_MIN_HEARTBEAT = 0.05
+_UNREADABLE_SECONDS = 0.5  # the peer's own close could not be read
 _MAX_HELD = 8 * 1024 * 1024
 _WRITE_BUFFER = 1024 * 1024
 
@@ -77,12 +78,12 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._state = _State.OPENING
         self._handshake = Handshake(self.write)
-        self._deaf = False
+        self._deaf = self._unreadable = False
         self._reader = FrameReader(MAX_FRAME_SIZE)
         self._sessions: dict[int, Session] = {}
         self._out = bytearray()
         self._held = 0
-        self._last_read = self._last_write = self._loop.time()
+        self._liveness = Liveness(lambda: self.write(encode_frame(b"")), self._give_up)
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -96,6 +97,7 @@ class Connection(asyncio.Protocol):
         """The client is gone: its locks stay until they end."""
         self._state = _State.CLOSED
         self.broker.connections.discard(self)
+        self._liveness.stop()
         for timer in self._timers.values():
             timer.cancel()
         for session in self._sessions.values():
@@ -106,13 +108,16 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
-        self._last_read = self._loop.time()
+        if self._unreadable:
+            return
+        self._liveness.heard()
         try:
             for item in self._reader.feed(data):
                 self._on_item(item)
         except FaultError as fault:
             self.close(fault)
         except FramingError as error:
+            self._unreadable = True
             self.close(FaultError(FRAMING_ERROR, f"The stream cannot be read on: {error}."))
         except InvalidField as error:
             self.close(FaultError(INVALID_FIELD, f"{error}."))
@@ -164,7 +169,7 @@ class Connection(asyncio.Protocol):
         if self._state is _State.OPEN:
             self.send(Close(error=fault.describe()), 0)
             self._state = _State.CLOSING
-            self._after(_CLOSE_SECONDS, "close", self.abort)
+            self._after(_UNREADABLE_SECONDS if self._unreadable else _CLOSE_SECONDS, "close", self.abort)
             self._drop_sessions()
         else:
             self._hang_up()
@@ -187,7 +192,7 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._out:
             octets, self._out = bytes(self._out), bytearray()
-            self._last_write = self._loop.time()
+            self._liveness.said()
             self._transport.write(octets)
 
     def _hang_up(self) -> None:
@@ -253,9 +258,7 @@ class Connection(asyncio.Protocol):
             ),
             0,
         )
-        self._watch_idle()
-        if opened.idle_time_out:
-            self._beat(max(opened.idle_time_out / 2000, _MIN_HEARTBEAT))
+        self._liveness.start(2 * IDLE_SECONDS, opened.idle_time_out and opened.idle_time_out / 1000)
 
     def _on_begin(self, channel: int, begin: Begin) -> None:
         if channel > _CHANNEL_MAX or channel in self._sessions:
@@ -285,15 +288,5 @@ class Connection(asyncio.Protocol):
         if self._state not in (_State.OPEN, _State.CLOSED):
             self.abort()
 
-    def _watch_idle(self) -> None:
-        """A peer silent for twice the advertised time is gone (OASIS AMQP 1.0 part 2, section 2.4.5)."""
-        silent = self._loop.time() - self._last_read
-        if silent >= 2 * IDLE_SECONDS:
-            self.close(FaultError(CONNECTION_FORCED, f"Nothing was heard for {2 * IDLE_SECONDS} s."))
-        else:
-            self._after(2 * IDLE_SECONDS - silent, "idle", self._watch_idle)
-
-    def _beat(self, interval: float) -> None:
-        if self._loop.time() - self._last_write >= interval / 2:
-            self.write(encode_frame(b""))
-        self._after(interval / 2, "heartbeat", lambda: self._beat(interval))
+    def _give_up(self) -> None:
+        self.close(FaultError(CONNECTION_FORCED, f"Nothing was heard for {2 * IDLE_SECONDS} s."))

@@ -337,12 +337,12 @@ async def test_a_session_receiver_is_refused_on_a_queue_without_sessions(broker:
 async def test_a_hundred_locks_are_kept_by_the_renewer_with_its_default_workers(
     broker: BrokerProcess,
 ) -> None:
-    async with desk_of(broker, "kept") as desk, AutoLockRenewer() as renewer:
+    async with desk_of(broker, "long") as desk, AutoLockRenewer() as renewer:
         await desk.sender.send_messages([ServiceBusMessage(f"{n}") for n in range(100)])
         got = await desk.receive(100)
         for message in got:
             renewer.register(desk.receiver, message, max_lock_renewal_duration=60)
-        await asyncio.sleep(9)
+        await asyncio.sleep(12)
         for message in got:
             await desk.receiver.complete_message(message)
         assert [m.auto_renew_error for m in got] == [None] * 100

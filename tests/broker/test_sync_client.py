@@ -62,7 +62,7 @@ def test_messages_are_sent_received_and_settled_in_every_way(
 def test_sixty_locks_are_kept_by_the_renewer_with_its_default_workers(
     broker: BrokerProcess, client: ServiceBusClient
 ) -> None:
-    queue = broker.queue("kept")
+    queue = broker.queue("long")
     with (
         client.get_queue_sender(queue) as sender,
         client.get_queue_receiver(queue) as receiver,
@@ -72,7 +72,7 @@ def test_sixty_locks_are_kept_by_the_renewer_with_its_default_workers(
         got = receive(receiver, 60)
         for message in got:
             renewer.register(receiver, message, max_lock_renewal_duration=60)
-        time.sleep(9)
+        time.sleep(12)
         for message in got:
             receiver.complete_message(message)
         assert [m.auto_renew_error for m in got] == [None] * 60
