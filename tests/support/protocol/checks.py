@@ -1,0 +1,131 @@
+"""What must hold: at each effect, and once everything has settled."""
+
+import hashlib
+from collections import Counter
+from typing import Any
+
+from shared.deadletters.filing import fingerprint_of
+from shared.finishing import decision_key
+from shared.jobs import FINAL, TRANSITIONS, Job, JobState
+from shared.ports import CaseState, RowKind
+from tests.support.fakes import World
+from tests.support.protocol.gates import current
+
+CRASHES = 5
+
+
+class Broken(AssertionError):
+    """The protocol broke a promise."""
+
+
+def demand(condition: bool, text: str) -> None:
+    if not condition:
+        raise Broken(text)
+
+
+class Watcher:
+    """Looks at each effect on the rows: transitions, fencing, and the open index."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._old: Job | None = None
+        self._claimants: dict[tuple[str, int], object] = {}
+        self.accepted: set[str] = set()
+        self.problems: list[str] = []
+
+    def before(self, name: str, args: tuple[Any, ...]) -> None:
+        if name == "jobs.commit":
+            self._old = self._world.jobs.job(args[1].job_id)
+
+    def after(self, name: str, args: tuple[Any, ...]) -> None:
+        if name == "jobs.commit":
+            assert self._old is not None
+            self._commit(self._old, args[1])
+        if name in {"jobs.commit", "open.remove"}:
+            self._open_rows()
+
+    def _commit(self, old: Job, new: Job) -> None:
+        if new.state is not old.state:
+            self._demand(new.state in TRANSITIONS[old.state], f"{old.state} became {new.state}")
+        self._demand(old.state not in FINAL, f"a {old.state} job was written again")
+        self._demand((new.release, new.turn) >= (old.release, old.turn), "release or turn went back")
+        self._demand(new.claim >= old.claim, "the claim went back")
+        if new.state is JobState.RUNNING:
+            self._demand(new.claim == old.claim + 1, "a claim did not count up")
+            self._claimants[new.job_id, new.claim] = current()
+        elif old.state is JobState.RUNNING and new.claim == old.claim:
+            claimant = self._claimants[old.job_id, old.claim]
+            self._demand(claimant is current(), "an outcome was written under another's claim")
+
+    def _open_rows(self) -> None:
+        """No accepted job is without its open row before it is final or its case filed."""
+        keys = self._world.open.keys()
+        for job in self._world.jobs.all_jobs():
+            listed = job.final or job.case_filed or (job.job_id, job.release) in keys
+            self._demand(listed or job.job_id not in self.accepted, f"{job.state} without an open row")
+
+    def _demand(self, condition: bool, text: str) -> None:
+        if not condition:
+            self.problems.append(text)
+
+
+async def check_settled(world: World, accepted: set[str], *, sweeping: bool = True) -> None:
+    """Raises Broken unless the stored state keeps every promise."""
+    if sweeping:
+        demand(not world.open.keys(), f"open rows are left: {world.open.keys()}")
+    jobs = {job.job_id: job for job in world.jobs.all_jobs()}
+    demand(accepted <= set(jobs), "an accepted job is not stored")
+    for job in jobs.values():
+        await _check_job(world, job, job.job_id in accepted)
+    await _check_cases(world, jobs, sweeping)
+
+
+async def _check_job(world: World, job: Job, accepted: bool) -> None:
+    if not accepted and job.state is JobState.QUEUED and job.claim == 0:
+        return  # its sender was told to try again, and never did
+    where = f"{job.job_id} (release {job.release})"
+    demand(job.final or job.case_filed, f"{where} is left {job.state}")
+    demand(job.crashes <= CRASHES, f"{where} was claimed after {job.crashes} crashes")
+    for release in range(job.release):
+        key = decision_key(release, CaseState.RESUBMITTED)
+        decision = await world.jobs.row(job.job_id, RowKind.DECISION, key)
+        demand(decision is not None, f"release {release} of {where} ended without a decision")
+    if job.state is JobState.SUCCEEDED:
+        _check_result(world, job)
+
+
+def _check_result(world: World, job: Job) -> None:
+    assert job.result is not None
+    prefix = f"results/{job.job_id}/{job.release}-"
+    stored = [ref for ref in world.blobs.refs() if ref.startswith(prefix)]
+    demand(stored == [job.result.ref], f"{job.job_id} has results {stored}")
+    content = world.blobs.content(job.result.ref)
+    demand(hashlib.sha256(content).hexdigest() == job.result.sha256, "the result is not the recorded one")
+    demand(len(content) == job.result.size, "the result has not the recorded size")
+
+
+async def _check_cases(world: World, jobs: dict[str, Job], sweeping: bool) -> None:
+    cases = world.cases.all_cases()
+    for case in cases:
+        job = jobs.get(case.job_id)
+        if job is None:
+            demand(case.job_id.startswith("msg_"), f"a case of no job: {case.job_id}")
+            continue
+        if case.release < job.release:
+            expected = CaseState.RESUBMITTED
+        else:
+            expected = CaseState.CLOSED if job.state is JobState.CLOSED else CaseState.OPEN
+            demand(job.state in {JobState.DEAD, JobState.CLOSED}, f"a case of a job that is {job.state}")
+        demand(case.state is expected, f"the case of a {job.state} job is listed as {case.state}")
+        decided = case.state is CaseState.OPEN or bool(case.operator and case.reason and case.decided_at)
+        demand(decided, "a decided case does not say by whom and why")
+    filed = {(case.job_id, case.release) for case in cases}
+    for job in jobs.values():
+        if job.state in {JobState.DEAD, JobState.CLOSED}:
+            demand((job.job_id, job.release) in filed, f"{job.job_id} is {job.state} without a case")
+    counts = Counter(case.fingerprint for case in cases)
+    for case in cases:
+        demand(case.fingerprint == fingerprint_of(case.task_type, case.code), "a case in a foreign group")
+        group = world.groups.group(case.fingerprint)
+        demand(group is not None and group.count == counts[case.fingerprint], "a group counts wrongly")
+        demand(not sweeping or (group is not None and group.alerted), "a kind of failure was never told")

@@ -1,0 +1,308 @@
+"""Random traces: deliveries, kills, zombies, outages, operators, time; then everything settles."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from shared.deadletters.close import close
+from shared.deadletters.decisions import Decision
+from shared.deadletters.handler import DeadLetterHandler
+from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.errors import (
+    OutcomeUnknownError,
+    PermanentError,
+    QueueUnavailable,
+    StorageUnavailable,
+    TransientError,
+)
+from shared.failpoints import install
+from shared.intake import Accepted
+from shared.jobs import JobState
+from shared.sweep import Sweep
+from shared.tasks.base import TaskContext, TaskInput, TaskResult
+from shared.worker.run import Worker
+from tests.support.application import ScriptedTask, build_intake, build_services, note, webhook
+from tests.support.protocol.broker import Held
+from tests.support.protocol.checks import Broken, Watcher, check_settled, demand
+from tests.support.protocol.gates import Gated, pass_gate
+from tests.support.protocol.stage import SPINS, Stage
+
+SETTLE_ROUNDS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the adversary may do; the figures are shares of its moves."""
+
+    moves: int = 160
+    events: int = 2
+    webhooks: float = 0.02
+    kills: float = 0.025
+    outages: float = 0.02
+    operators: float = 0.04
+    sweeps: bool = True
+
+
+class MoodyTask(ScriptedTask):
+    """Ends as chance has it; calm once the trace is over. Every run answers differently."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__()
+        self._chance = chance
+        self.calm = False
+
+    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
+        draw = 1.0 if self.calm else self._chance.random()
+        error: Exception | None = None
+        if draw < 0.25:
+            error = TransientError("try again")
+        elif draw < 0.4:
+            error = PermanentError("cannot work")
+        elif draw < 0.45:
+            error = OutcomeUnknownError("nobody knows")
+        elif draw < 0.5:
+            error = ValueError("a defect")
+        if error is not None:
+            self.script = [error]
+        return await super().run(task_input, context)
+
+
+class Simulation(Stage):
+    """One trace, decided by its seed."""
+
+    def __init__(self, seed: int, plan: Plan) -> None:
+        super().__init__(seed, plan.outages)
+        self._plan = plan
+        self._task = MoodyTask(self._chance)
+        self._watcher = Watcher(self.world)
+        self._services = build_services(self.world, self._task, **self._gated_ports())
+        self._intake = build_intake(self._services)
+
+    def _gated_ports(self) -> dict[str, Any]:
+        world = self.world
+        ports = {
+            "jobs": (world.jobs, "jobs", StorageUnavailable),
+            "open_index": (world.open, "open", StorageUnavailable),
+            "cases": (world.cases, "cases", StorageUnavailable),
+            "groups": (world.groups, "groups", StorageUnavailable),
+            "blobs": (world.blobs, "blobs", StorageUnavailable),
+            "bus": (world.bus, "bus", QueueUnavailable),
+            "alerts": (world.alerts, "alerts", TransientError),
+        }
+        watcher = self._watcher
+        return {
+            field: Gated(name, port, unavailable, watcher.before, watcher.after)
+            for field, (port, name, unavailable) in ports.items()
+        }
+
+    async def run(self) -> None:
+        """Play the trace, settle, check. Raises Broken."""
+
+        async def hook(point: str) -> None:
+            await pass_gate(point)
+
+        install(hook)
+        try:
+            for _ in range(self._plan.moves):
+                await self._move()
+                self._check()
+            await self._settle()
+        finally:
+            install(None)
+            for invocation in self._live:
+                invocation.kill()
+            for _ in range(SPINS):
+                await asyncio.sleep(0)
+        await check_settled(self.world, self._watcher.accepted, sweeping=self._plan.sweeps)
+        demand(self._broker.empty, "messages are left over")
+
+    def _check(self) -> None:
+        if self._watcher.problems:
+            raise Broken("; ".join(self._watcher.problems))
+
+    async def _move(self) -> None:
+        """One move, drawn by its share; most often a running function goes one gate further."""
+        plan, draw = self._plan, self._chance.random()
+        self._broker.take_in()
+        away = self.world.jobs.down or self.world.blobs.down or self.world.bus.down
+        shares: list[tuple[float, Callable[[], Coroutine[Any, Any, object]]]] = [
+            (plan.webhooks, self._send_webhook),
+            (0.08, self._deliver),
+            (0.08, self._deliver_dead),
+            (0.01 if plan.sweeps else 0.0, self._sweep),
+            (plan.operators, self._operate),
+            (0.03, self._pass_time),
+            (plan.kills, self._kill),
+            (0.02, self._freeze),
+            (0.01, self._lose_lock),
+            (0.005, self._copy_or_expire),
+            (0.1 if away else plan.outages / 4, self._toggle_outage),
+        ]
+        for share, move in shares:
+            draw -= share
+            if draw < 0:
+                await move()
+                return
+        if not await self._step():
+            await self._chance.choice([self._deliver, self._deliver_dead, self._pass_time])()
+
+    # --- what the outside does
+
+    async def _send_webhook(self) -> None:
+        event = self._chance.randrange(self._plan.events)
+        request = webhook(self.world, note(f"Text {event}."), event_id=f"evt_{event}")
+
+        async def receive() -> None:
+            for receipt in await self._intake.receive("events", request):
+                if isinstance(receipt, Accepted):
+                    self._watcher.accepted.add(receipt.job_id)
+
+        await self._start("webhook", receive())
+
+    async def _deliver(self) -> None:
+        await self._take(self._broker.ready(dead=False))
+
+    async def _deliver_dead(self) -> None:
+        await self._take(self._broker.ready(dead=True))
+
+    async def _take(self, ready: list[Held]) -> None:
+        if not ready:
+            return
+        message = self._chance.choice(ready)
+        lock = self._broker.deliver(message)
+        if message.dead:
+            handler = DeadLetterHandler(self._services)
+            call = handler.handle(message.body, message.properties, message.sequence_number)
+        else:
+            call = Worker(self._services).handle(message.body, message.properties, message.message_id)
+        invocation = await self._start("dead" if message.dead else "work", call)
+        self._deliveries[invocation] = (message, lock)
+
+    async def _sweep(self) -> None:
+        await self._start("sweep", Sweep(self._services).run())
+
+    async def _operate(self) -> None:
+        dead = [job for job in self.world.jobs.all_jobs() if job.state is JobState.DEAD]
+        jobs = dead if dead or self._chance.random() < 0.8 else self.world.jobs.all_jobs()
+        if not jobs:
+            await self._step()
+            return
+        job = self._chance.choice(jobs)
+        key = self._chance.choice([None, f"key-{job.release}"])
+        decision = Decision(operator="ada", reason="seen", idempotency_key=key)
+        if self._chance.random() < 0.25:
+            await self._start("close", close(self._services, job.job_id, decision))
+        else:
+            content = self._chance.choice([None, b"A better text."])
+            at = self._chance.choice([None, self._clock.now() + timedelta(seconds=40)])
+            wanted = Resubmission(content=content, at=at)
+            await self._start("resubmit", resubmit(self._services, job.job_id, decision, wanted))
+
+    # --- what the adversary does
+
+    async def _pass_time(self) -> None:
+        longest = self._chance.choice([2, 10, 40, 150])
+        self._advance(self._chance.uniform(0, longest))
+
+    async def _kill(self) -> None:
+        if not self._live:
+            return
+        victims = self._live if self._chance.random() < 0.2 else [self._chance.choice(self._live)]
+        for victim in list(victims):
+            self._end(victim)
+        await self._rest()
+
+    async def _freeze(self) -> None:
+        if self._live:
+            workers = [each for each in self._live if each.kind == "work"]
+            victim = self._chance.choice(workers or self._live)
+            seconds = self._chance.choice([30, 100, 300])
+            self._note(f"{victim.name} is frozen for {seconds} s at {[gate.name for gate in victim.gates]}")
+            victim.frozen_until = self._clock.now() + timedelta(seconds=seconds)
+            if self._chance.random() < 0.5:
+                self._advance(95)  # longer than a lease
+
+    async def _lose_lock(self) -> None:
+        if self._deliveries:
+            invocation = self._chance.choice(list(self._deliveries))
+            message, lock = self._deliveries[invocation]
+            self._note(f"{invocation.name} loses its lock")
+            self._lost.add(invocation)
+            self._broker.abandon(message, lock)
+
+    async def _copy_or_expire(self) -> None:
+        ready = self._broker.ready(dead=False)
+        if ready:
+            message = self._chance.choice(ready)
+            if self._chance.random() < 0.7:
+                self._note(f"{message.message_id} is doubled")
+                self._broker.copy(message)
+            else:
+                self._note(f"{message.message_id} expires")
+                self._broker.expire(message)
+
+    async def _toggle_outage(self) -> None:
+        world = self.world
+        if world.jobs.down or world.blobs.down or world.bus.down:
+            world.storage_down(False)
+            world.bus.down = False
+        else:
+            kind = self._chance.choice(["storage", "blobs", "bus", "both"])
+            world.storage_down(kind in {"storage", "both"})
+            world.blobs.down = kind in {"storage", "blobs", "both"}
+            world.bus.down = kind in {"bus", "both"}
+        self._note(f"storage down: {self.world.jobs.down}, bus down: {self.world.bus.down}")
+
+    # --- afterwards
+
+    async def _settle(self) -> None:
+        """No faults any more: everything is delivered, the sweep runs, time passes."""
+        self._note("--- settling")
+        self._task.calm = True
+        self.world.storage_down(False)
+        self.world.bus.down = False
+        for turn in range(SETTLE_ROUNDS):
+            for invocation in self._live:
+                invocation.frozen_until = None
+            await self._work_off()
+            if self._plan.sweeps:
+                await self._sweep()
+                await self._work_off()
+            self._check()
+            quiet = not self._live and self._broker.empty and not self._watched_rows()
+            if quiet and turn > 0:  # alerts wait for a second look
+                return
+            self._advance(300)
+        raise Broken(
+            f"nothing settles: open {self.world.open.keys()}, messages {len(self._broker.held)}, "
+            f"running {[each.name for each in self._live]}"
+        )
+
+    def _watched_rows(self) -> bool:
+        return self._plan.sweeps and bool(self.world.open.keys())
+
+    async def _work_off(self) -> None:
+        """Run and deliver whatever can run now."""
+        await self._rest()
+        for _ in range(5000):
+            self._broker.take_in()
+            if await self._step(calm=True):
+                continue
+            ready = self._broker.ready(dead=False) + self._broker.ready(dead=True)
+            if not ready:
+                return
+            await self._take(ready)
+            await self._rest()
+        raise Broken("it never comes to rest")
+
+
+async def simulate(seed: int, plan: Plan | None = None) -> None:
+    """Play the trace of `seed`. Raises Broken with the seed and the end of the trace."""
+    simulation = Simulation(seed, plan or Plan())
+    try:
+        await simulation.run()
+    except Broken as broken:
+        raise Broken(f"seed {seed}: {broken}\n{simulation.told()}") from broken

@@ -1,0 +1,138 @@
+"""The stage of a trace: the functions that run, gate by gate, the messages they hold, and the time."""
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.deadletters.refusals import Refusal
+from shared.errors import AfterhookError
+from tests.support.fakes import FakeRandomness, World
+from tests.support.protocol.broker import Held, ModelBroker
+from tests.support.protocol.checks import Broken, demand
+from tests.support.protocol.gates import Gate, GatedClock, Invocation, Killed, Verdict
+
+HTTP_LIMIT = timedelta(seconds=230)  # the platform answers no later, and gives the request up
+LONGEST_RUN = 12  # gates
+SPINS_A_GATE = 3
+SPINS = 8  # turns of the event loop after which whatever one gate let go has come to rest
+
+
+class Stage:
+    """One thing happens at a time; `chance` decides which function takes the next step."""
+
+    def __init__(self, seed: int, outages: float) -> None:
+        self._chance = random.Random(seed)
+        self._outages = outages
+        self._clock = GatedClock()
+        self.world = World(clock=self._clock, randomness=FakeRandomness(seed))
+        self._broker = ModelBroker(self.world.bus, self._clock)
+        self._live: list[Invocation] = []
+        self._deliveries: dict[Invocation, tuple[Held, int]] = {}
+        self._lost: set[Invocation] = set()
+        self._started = 0
+        self._calm = False
+        self._trace: list[tuple[datetime, str, Verdict]] = []
+
+    def _advance(self, seconds: float) -> None:
+        """Time passes; the locks of running functions are renewed meanwhile."""
+        self._note(f"{seconds:.0f} s pass")
+        while seconds > 0:
+            self._clock.advance(min(seconds, 20.0))
+            seconds -= 20.0
+            now = self._clock.now()
+            for invocation, (message, lock) in self._deliveries.items():
+                frozen = invocation.frozen_until is not None and invocation.frozen_until > now
+                if not invocation.killed and not frozen and invocation not in self._lost:
+                    self._broker.renew(message, lock)
+            self._broker.take_in()
+        for invocation in list(self._live):
+            if (
+                invocation.kind in {"webhook", "resubmit", "close"}
+                and self._clock.now() - invocation.started_at > HTTP_LIMIT
+            ):
+                self._end(invocation)
+
+    def _end(self, invocation: Invocation) -> None:
+        self._note(f"{invocation.name} is killed at {[gate.name for gate in invocation.gates]}")
+        invocation.kill()
+
+    def _open_gates(self) -> list[tuple[Invocation, Gate]]:
+        now = self._clock.now()
+        return [
+            (invocation, gate)
+            for invocation in self._live
+            if invocation.frozen_until is None or invocation.frozen_until <= now
+            for gate in invocation.gates
+            if not gate.opened.done() and (gate.wake is None or gate.wake <= now)
+        ]
+
+    async def _step(self, *, calm: bool = False) -> bool:
+        """Open one gate; False when there is none to open."""
+        gates = self._open_gates()
+        if not gates:
+            return False
+        self._calm = calm
+        invocation, gate = self._chance.choice(gates)
+        invocation.judge = self._judge
+        # Some functions are much faster than others.
+        invocation.credit = credit = min(int(self._chance.expovariate(0.4)), LONGEST_RUN)
+        gate.opened.set_result(self._judge(invocation, gate.name, gate.fallible))
+        await self._rest(invocation, SPINS + SPINS_A_GATE * credit)
+        invocation.credit = 0
+        return True
+
+    def _judge(self, invocation: Invocation, gate: str, fallible: bool) -> Verdict:
+        """What happens to the invocation at this gate."""
+        verdict = Verdict.GO
+        if fallible and not self._calm and self._chance.random() < self._outages:
+            verdict = self._chance.choice([Verdict.FAIL, Verdict.FAIL, Verdict.CONFLICT])
+        self._note(f"{invocation.name}: {gate}", verdict)
+        return verdict
+
+    async def _rest(self, invocation: Invocation | None = None, spins: int = SPINS) -> None:
+        """Let the event loop run until `invocation` is at its next gate, or everything is."""
+        before = invocation.arrivals if invocation else 0
+        for _ in range(spins):
+            await asyncio.sleep(0)
+            if invocation and (invocation.arrivals != before or invocation.done):
+                break
+        for invocation in [each for each in self._live if each.done]:
+            self._live.remove(invocation)
+            self._lost.discard(invocation)
+            self._finish(invocation)
+
+    def _finish(self, invocation: Invocation) -> None:
+        assert invocation.task is not None
+        error = invocation.task.exception()
+        delivery = self._deliveries.pop(invocation, None)
+        self._note(f"{invocation.name} ends{f' with {error!r}' if error else ''}")
+        if error is not None and not isinstance(error, AfterhookError | Killed):
+            raise Broken(f"{invocation.name} failed with {error!r}") from error
+        if delivery is None:
+            return
+        message, lock = delivery
+        if error is None:
+            self._broker.complete(message, lock)
+        elif not isinstance(error, Killed):
+            demand(not isinstance(error, Refusal), "a worker was refused")
+            self._broker.abandon(message, lock)
+
+    async def _start(self, kind: str, coroutine: Coroutine[Any, Any, Any]) -> Invocation:
+        self._started += 1
+        invocation = Invocation(kind, self._started, self._clock.now())
+        invocation.start(coroutine)
+        self._live.append(invocation)
+        await self._rest(invocation)
+        return invocation
+
+    def _note(self, text: str, verdict: Verdict = Verdict.GO) -> None:
+        self._trace.append((self._clock.now(), text, verdict))
+
+    def told(self) -> str:
+        """The trace so far, a line for each thing that happened."""
+        return "\n".join(
+            f"{at:%H:%M:%S} {text}{'' if verdict is Verdict.GO else f' ({verdict.name})'}"
+            for at, text, verdict in self._trace
+        )
