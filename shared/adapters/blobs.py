@@ -1,19 +1,17 @@
 """Blobs by `container/path`: written once, and read only after their size is known to fit."""
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from azure.core import MatchConditions
+from azure.storage.blob import BlobProperties, ContentSettings
+from azure.storage.blob.aio import BlobClient
 
 from shared.adapters.connections import Connections
 from shared.adapters.guard import CALL_SECONDS, Answered
 from shared.errors import StorageUnavailable
 from shared.ports import BlobInfo
 from shared.refs import BlobRef, parse_ref
-
-if TYPE_CHECKING:
-    from azure.storage.blob import BlobProperties
-    from azure.storage.blob.aio import BlobClient
 
 T = TypeVar("T")
 _NOT_FOUND, _CONFLICT, _CHANGED = 404, 409, 412
@@ -64,8 +62,6 @@ class Blobs:
 
     async def _put(self, ref: BlobRef, content: bytes, content_type: str) -> bool | None:
         """True when stored, False when there was one, None when its container is missing."""
-        from azure.storage.blob import ContentSettings
-
         kind = ContentSettings(content_type=content_type)
         try:
             await self._call(
@@ -78,14 +74,14 @@ class Blobs:
             return None if answer.status == _NOT_FOUND else False
         return True
 
-    async def _properties(self, ref: BlobRef) -> "BlobProperties | None":
+    async def _properties(self, ref: BlobRef) -> BlobProperties | None:
         try:
             return await self._call(ref, lambda blob: blob.get_blob_properties(), expect={_NOT_FOUND})
         except Answered:
             return None
 
     async def _download(self, ref: BlobRef, size: int, etag: str) -> bytes:
-        async def whole(blob: "BlobClient") -> bytes:
+        async def whole(blob: BlobClient) -> bytes:
             stream = await blob.download_blob(
                 offset=0, length=size, etag=etag, match_condition=MatchConditions.IfNotModified
             )
@@ -96,7 +92,7 @@ class Blobs:
     async def _call(
         self,
         ref: BlobRef,
-        work: "Callable[[BlobClient], Awaitable[T]]",
+        work: Callable[[BlobClient], Awaitable[T]],
         *,
         expect: Collection[int],
         size: int = 0,

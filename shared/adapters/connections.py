@@ -1,9 +1,14 @@
 """The clients of storage and the bus: one each, made at its first use and kept."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from azure.data.tables.aio import TableServiceClient
+from azure.servicebus.aio import ServiceBusClient
+from azure.storage.blob.aio import BlobServiceClient
 
 from shared.adapters.addresses import BusAddress, Identity, StorageAddress, bus_address, storage_address
 from shared.adapters.guard import CONNECT_SECONDS, READ_SECONDS, StorageGuard
@@ -11,10 +16,8 @@ from shared.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
-    from azure.data.tables.aio import TableServiceClient
-    from azure.servicebus.aio import ServiceBusClient
-    from azure.storage.blob.aio import BlobServiceClient
 
+_CLOSE_SECONDS = 5.0
 _MIB = 1024 * 1024
 _HTTP: Mapping[str, Any] = {
     "connection_timeout": CONNECT_SECONDS,
@@ -62,10 +65,8 @@ class Connections:
             raise ConfigurationError("\n".join(problems))
         return cls(storage, bus)
 
-    def tables(self) -> "TableServiceClient":
+    def tables(self) -> TableServiceClient:
         if self._tables is None:
-            from azure.data.tables.aio import TableServiceClient
-
             address = self._storage
             if address.connection_string is not None:
                 client = TableServiceClient.from_connection_string(address.connection_string, **_HTTP)
@@ -76,10 +77,8 @@ class Connections:
             self._closers.append(client.close)
         return self._tables
 
-    def blobs(self) -> "BlobServiceClient":
+    def blobs(self) -> BlobServiceClient:
         if self._blobs is None:
-            from azure.storage.blob.aio import BlobServiceClient
-
             address = self._storage
             if address.connection_string is not None:
                 client = BlobServiceClient.from_connection_string(address.connection_string, **_BLOBS)
@@ -90,10 +89,8 @@ class Connections:
             self._closers.append(client.close)
         return self._blobs
 
-    def service_bus(self) -> "ServiceBusClient":
+    def service_bus(self) -> ServiceBusClient:
         if self._service_bus is None:
-            from azure.servicebus.aio import ServiceBusClient
-
             address = self._bus
             if address.connection_string is not None:
                 client = ServiceBusClient.from_connection_string(address.connection_string, **_BUS)
@@ -105,11 +102,13 @@ class Connections:
         return self._service_bus
 
     async def aclose(self) -> None:
-        """Close every client that was made."""
+        """Close every client that was made; bounded."""
         closers, self._closers = self._closers[::-1], []
         self._tables = self._blobs = self._service_bus = None
         self._credentials = {}
-        await asyncio.gather(*(close() for close in closers), return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await asyncio.gather(*(close() for close in closers), return_exceptions=True)
 
     def _credential(self, identity: Identity | None) -> "AsyncTokenCredential":
         from azure.identity.aio import DefaultAzureCredential, ManagedIdentityCredential

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from azure.core import MatchConditions
+from azure.core.exceptions import ResourceExistsError
+from azure.core.pipeline import PipelineResponse
+from azure.data.tables import UpdateMode
+from azure.data.tables.aio import TableClient
 
 from shared.adapters.connections import Connections
 from shared.adapters.guard import Answered
 from shared.errors import StorageUnavailable
-
-if TYPE_CHECKING:
-    from azure.core.pipeline import PipelineResponse
-    from azure.data.tables.aio import TableClient
 
 T = TypeVar("T")
 Columns = Mapping[str, Any]
@@ -57,7 +57,7 @@ class _DateHook:
     def __init__(self) -> None:
         self.text: str | None = None
 
-    def __call__(self, response: "PipelineResponse[Any, Any]") -> None:
+    def __call__(self, response: PipelineResponse[Any, Any]) -> None:
         self.text = response.http_response.headers.get("Date")
 
     def time(self) -> datetime:
@@ -111,14 +111,10 @@ class Table:
 
     async def put(self, columns: Columns) -> None:
         """Insert or replace."""
-        from azure.data.tables import UpdateMode
-
         await self._call(lambda table: table.upsert_entity(dict(columns), mode=UpdateMode.REPLACE))
 
     async def merge(self, columns: Columns, etag: str | None = None) -> bool:
         """Set these columns of an entity that is there, and unchanged since `etag`; False if it is not."""
-        from azure.data.tables import UpdateMode
-
         condition = _condition(etag)
         try:
             await self._call(
@@ -143,7 +139,7 @@ class Table:
         """The entities of a query, page by page, `size` at most in each."""
         return Pages(self, filter_text, parameters, size)
 
-    async def _call(self, work: Callable[["TableClient"], Awaitable[T]], expect: Collection[int] = ()) -> T:
+    async def _call(self, work: Callable[[TableClient], Awaitable[T]], expect: Collection[int] = ()) -> T:
         table = self._connections.tables().get_table_client(self._name)
         guard = self._connections.table_guard
         try:
@@ -175,7 +171,7 @@ class Pages:
             self.more = False
             return []
 
-    async def _read(self, table: "TableClient") -> list[Found]:
+    async def _read(self, table: TableClient) -> list[Found]:
         pager: Any = table.query_entities(
             self._filter, parameters=self._parameters, results_per_page=self._size
         ).by_page(self._continuation)
@@ -185,9 +181,7 @@ class Pages:
         return page
 
 
-async def _make(table: "TableClient") -> None:
-    from azure.core.exceptions import ResourceExistsError
-
+async def _make(table: TableClient) -> None:
     try:
         await table.create_table()
     except ResourceExistsError:
@@ -195,8 +189,6 @@ async def _make(table: "TableClient") -> None:
 
 
 def _operation(change: Change) -> Any:
-    from azure.data.tables import UpdateMode
-
     if change.create:
         return ("create", dict(change.columns))
     if change.etag is not None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.jobs import Category, Job
+from shared.messages import JobMessage
 from shared.ports import Case, CaseState
 
 MOMENT = datetime(2026, 7, 27, 10, 15, tzinfo=UTC)
@@ -47,6 +48,11 @@ def a_case(job_id: str = "job_a", **changes: Any) -> Case:
         input_ref="inputs/documents/picture.png",
     )
     return replace(case, **changes)
+
+
+def a_message(job_id: str = "job_a", **changes: Any) -> JobMessage:
+    """The message of a queued job, with `changes`."""
+    return replace(JobMessage.for_job(a_job(job_id)), **changes)
 
 
 def minutes_later(minutes: float) -> datetime:

@@ -10,6 +10,7 @@ from shared.messages import JobMessage, read_message
 from shared.ports import Clock
 from tests.support.fakes.faults import Faults
 
+MAX_ID = 128
 DUPLICATE_WINDOW = timedelta(minutes=10)
 
 
@@ -54,6 +55,8 @@ class FakeBus(Faults):
     async def send_raw(
         self, body: bytes, properties: Mapping[str, str | int], *, message_id: str, at: datetime | None
     ) -> None:
+        if not 0 < len(message_id) <= MAX_ID:
+            raise ValueError(f"A message id has 1 to {MAX_ID} characters.")
         async with self._call("send_raw"):
             self._accept(body, properties, message_id, at, None)
 
