@@ -33,14 +33,15 @@ from devhost.servicebus.faults import (
     CONNECTION_FORCED,
     DECODE_ERROR,
     FRAMING_ERROR,
-    INTERNAL_ERROR,
     INVALID_FIELD,
     NOT_ALLOWED,
     FaultError,
+    unexpected,
 )
 from devhost.servicebus.handshake import Handshake
 from devhost.servicebus.liveness import Liveness
 from devhost.servicebus.outgoing import ReplyLink
+from devhost.servicebus.pressure import Pressure
 from devhost.servicebus.sas import Grant
 from devhost.servicebus.session import Session
 
@@ -54,8 +55,6 @@ _CHANNEL_MAX = 63
 _HANDSHAKE_SECONDS = 30.0
 _CLOSE_SECONDS = 5.0
 _UNREADABLE_SECONDS = 0.5  # the peer's own close could not be read
-_MAX_HELD = 8 * 1024 * 1024
-_WRITE_BUFFER = 1024 * 1024
 
 
 class _State(Enum):
@@ -70,7 +69,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.writable = True
+        self.pressure = Pressure()
         self.peer_max_frame = MIN_MAX_FRAME_SIZE
         self.grants: dict[str, Grant] = {}
         self.reply_links: dict[str, ReplyLink] = {}
@@ -78,18 +77,17 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._state = _State.OPENING
         self._handshake = Handshake(self.write)
-        self._deaf = self._unreadable = False
+        self._unreadable = False
         self._reader = FrameReader(MAX_FRAME_SIZE)
         self._sessions: dict[int, Session] = {}
         self._out = bytearray()
-        self._held = 0
         self._liveness = Liveness(lambda: self.write(encode_frame(b"")), self._give_up)
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=_WRITE_BUFFER)
+        self.pressure.attach(self._transport)
         self.broker.connections.add(self)
         self._after(_HANDSHAKE_SECONDS, "handshake", self._check_handshake)
 
@@ -98,6 +96,7 @@ class Connection(asyncio.Protocol):
         self._state = _State.CLOSED
         self.broker.connections.discard(self)
         self._liveness.stop()
+        self.pressure.resume_writing()
         for timer in self._timers.values():
             timer.cancel()
         for session in self._sessions.values():
@@ -125,29 +124,17 @@ class Connection(asyncio.Protocol):
             self.close(FaultError(DECODE_ERROR, f"{error}."))
         except Exception:
             log.exception("a connection failed")
-            self.close(FaultError(INTERNAL_ERROR, "The broker failed on this connection; see its log."))
+            self.close(unexpected())
 
     def pause_writing(self) -> None:
-        """The client does not read: give it nothing more to answer."""
-        self.writable = False
-        self._throttle()
+        """The client does not read."""
+        self.pressure.pause_writing()
 
     def resume_writing(self) -> None:
         """The client reads again."""
-        self.writable = True
-        self._throttle()
+        self.pressure.resume_writing()
         for session in self._sessions.values():
             session.wake()
-
-    def hold(self, size: int) -> None:
-        """`size` bytes wait for storage; too many, and reading stops."""
-        self._held += size
-        self._throttle()
-
-    def let_go(self, size: int) -> None:
-        """They are dealt with."""
-        self._held -= size
-        self._throttle()
 
     def send(self, performative: Performative, channel: int) -> None:
         """Write one performative."""
@@ -176,14 +163,12 @@ class Connection(asyncio.Protocol):
 
     def stop_reading(self) -> None:
         """Take nothing more on; answers to what came before still go out."""
-        self._deaf = True
-        self._throttle()
+        self.pressure.set_deaf(deaf=True)
 
     def shut_down(self) -> None:
         """The broker stops. The SDK takes this for a lost connection, and retries."""
         self.close(FaultError(CONNECTION_FORCED, "The broker is shutting down."))
-        self._deaf = False
-        self._throttle()
+        self.pressure.set_deaf(deaf=False)
 
     def abort(self) -> None:
         """Let go of the socket at once."""
@@ -199,14 +184,7 @@ class Connection(asyncio.Protocol):
         self._flush()
         self._state = _State.CLOSING
         self._transport.close()
-
-    def _throttle(self) -> None:
-        if self._transport.is_closing():
-            return
-        if self.writable and self._held < _MAX_HELD and not self._deaf:
-            self._transport.resume_reading()
-        else:
-            self._transport.pause_reading()
+        self._after(_CLOSE_SECONDS, "close", self.abort)  # it may not even read the rest
 
     def _on_item(self, item: Header | Frame) -> None:
         if self._state in (_State.CLOSING, _State.CLOSED):

@@ -71,6 +71,11 @@ class FaultError(Exception):
         return describe_error(Error(self.condition, self.description, info))
 
 
+def unexpected() -> FaultError:
+    """For what the broker did not foresee, and logged. Said all the same: without an answer the SDK hangs."""
+    return FaultError(INTERNAL_ERROR, "The broker failed to do this; see its log.")
+
+
 def fault_of(error: BrokerError) -> FaultError:
     """What a peer is told of an engine's error; storage faults are the broker's own, and retried."""
     return FaultError(

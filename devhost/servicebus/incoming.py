@@ -13,7 +13,7 @@ from devhost.amqp.message import RawMessage, split
 from devhost.amqp.outcomes import Accepted, DeliveryState, Rejected
 from devhost.amqp.performatives import Attach, Flow, Transfer
 from devhost.servicebus.envelope import MAX_MESSAGE_SIZE, read_transfer, too_large
-from devhost.servicebus.faults import DECODE_ERROR, FaultError, fault_of
+from devhost.servicebus.faults import DECODE_ERROR, FaultError, fault_of, unexpected
 from devhost.servicebus.model import BrokerError, Incoming, QueueRef
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class EntitySender(IncomingLink):
         except FaultError as fault:
             self.reject(delivery_id, fault, settled=settled)
             return
-        self._session.connection.hold(len(payload))
+        self._session.connection.pressure.hold(len(payload))
         self._arrived.append(_Arrived(delivery_id, settled, messages, len(payload)))
         if not self._storing:
             self._storing = True
@@ -166,8 +166,11 @@ class EntitySender(IncomingLink):
             )
         except BrokerError as error:
             fault = fault_of(error)
+        except Exception:
+            log.exception("storing messages of %s failed", self._queue.address)
+            fault = unexpected()
         finally:
-            self._session.connection.let_go(sum(arrived.size for arrived in group))
+            self._session.connection.pressure.let_go(sum(arrived.size for arrived in group))
         for arrived in group:
             if fault is None:
                 self.settle(arrived.delivery_id, Accepted(), settled=arrived.settled)
@@ -201,15 +204,18 @@ class RequestLink(IncomingLink):
             )
             return
         self.settle(delivery_id, Accepted(), settled=settled)
-        self._session.connection.hold(len(payload))
+        self._session.connection.pressure.hold(len(payload))
         self._session.broker.spawn(self._respond(request, len(payload)))
 
     async def _respond(self, request: RawMessage, size: int) -> None:
+        connection = self._session.connection
         try:
-            reply = await self._answer(request)
+            async with connection.pressure.turns:
+                await connection.pressure.wait_writable()
+                reply = await self._answer(request)
         finally:
-            self._session.connection.let_go(size)
-        link = self._session.connection.reply_links.get(self._node)
+            connection.pressure.let_go(size)
+        link = connection.reply_links.get(self._node)
         if link is None:
             log.warning("an answer of %s has no link to go to", self._node)
         else:

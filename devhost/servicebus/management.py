@@ -13,7 +13,7 @@ from devhost.amqp.errors import AmqpError
 from devhost.amqp.message import RawMessage, Section, build
 from devhost.amqp.types import Int, Symbol
 from devhost.servicebus.engine import Engine
-from devhost.servicebus.faults import ARGUMENT_ERROR, INTERNAL_ERROR, NOT_IMPLEMENTED, FaultError, fault_of
+from devhost.servicebus.faults import ARGUMENT_ERROR, NOT_IMPLEMENTED, FaultError, fault_of, unexpected
 from devhost.servicebus.model import BrokerError, QueueRef
 from devhost.servicebus.requests import OPERATIONS
 
@@ -45,9 +45,7 @@ class Management:
             return _failure(correlation, FaultError(ARGUMENT_ERROR, f"The request cannot be read: {error}."))
         except Exception:
             log.exception("a management request on %s failed", self._queue.address)
-            return _failure(
-                correlation, FaultError(INTERNAL_ERROR, "The broker failed to do this; see its log.")
-            )
+            return _failure(correlation, unexpected())
 
     async def _perform(self, request: RawMessage) -> Mapping[object, object]:
         name = request.map(Section.APPLICATION_PROPERTIES).get("operation")

@@ -74,7 +74,7 @@ class Session:
     @property
     def can_send(self) -> bool:
         """Whether a message would be written at once: window open, peer reading."""
-        return not self.ended and self.outbox.open and self.connection.writable
+        return not self.ended and self.outbox.open and self.connection.pressure.writable
 
     def send(self, performative: Performative) -> None:
         """Write a performative on this session's channel; nothing once it has ended."""

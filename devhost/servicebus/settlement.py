@@ -6,6 +6,7 @@ for dead-lettering is answered by one without error, since an error would mean t
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING
 from devhost.amqp.errors import InvalidField
 from devhost.amqp.outcomes import Accepted, DeliveryState, Modified, Received, Rejected, Released, read_error
 from devhost.amqp.performatives import SENDER
-from devhost.servicebus.faults import fault_of
+from devhost.servicebus.faults import fault_of, unexpected
 from devhost.servicebus.model import Abandon, BrokerError, Complete, DeadLetter, Defer, Disposition, Release
 
 if TYPE_CHECKING:
     from devhost.servicebus.outgoing import EntityReceiver
     from devhost.servicebus.session import Session
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,9 @@ async def _apply(
         await session.broker.engine.settle(delivery.link.queue, delivery.token, disposition_of(state))
     except BrokerError as error:
         answer = Rejected(fault_of(error).describe())
+    except Exception:
+        log.exception("settling a message of %s failed", delivery.link.queue.address)
+        answer = Rejected(unexpected().describe())
     if not settled:
         session.send_outcome(delivery_id, answer, role=SENDER)
 
