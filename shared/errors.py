@@ -15,7 +15,8 @@ class AfterhookError(Exception):
     code: ClassVar[str] = "internal_error"
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
+        # `python -OO` strips docstrings: the code is left then.
+        super().__init__(message or (type(self).__doc__ or type(self).code).strip().splitlines()[0])
 
 
 class TransientError(AfterhookError):

@@ -23,7 +23,8 @@ from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource
 from shared.webhooks.routing import extract, route_for
-from shared.webhooks.secrets import SourceNotConfigured, SourceSecrets
+from shared.webhooks.secrets import SourceSecrets
+from shared.webhooks.verification import verify
 
 log = logging.getLogger("afterhook.intake")
 ANSWER_WITHIN_SECONDS = 8.0  # GitHub waits ten, Twilio fifteen
@@ -62,11 +63,9 @@ class Intake:
             raise UnknownSource
         _check_size(policy, request)
         keys = self._secrets.keys_of(policy)
-        if not keys.keys:
-            raise SourceNotConfigured
         scheme = scheme_named(policy.scheme)
-        verified = scheme.verify(request, keys.keys, self._services.clock.now(), policy.tolerance)
-        secret = policy.secrets[keys.places[verified.secret_index]]
+        verified = verify(scheme, request, keys, self._services.clock.now(), policy.tolerance)
+        secret = policy.secrets[verified.secret_index]
         self._services.telemetry.count("webhooks_verified", source=source, secret=secret)
         events = scheme.read(request)
         return [await self._within_deadline(policy, event, request) for event in events]
@@ -126,7 +125,7 @@ class Intake:
             released_at=now,
             event_time=event.event_time,
         )
-        rows = [services.timeline(job, "accepted", at=now)]
+        rows = [services.timeline(job, "accepted", at=now, note=found.problem)]
         if placed is not None:
             await store_input(services, placed)
             rows += [placed.row] if placed.row else []

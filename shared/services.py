@@ -44,9 +44,18 @@ class Services:
     worker: str
     app_version: str
 
-    def timeline(self, job: Job, event: str, *, at: datetime | None = None, code: str | None = None) -> Row:
+    def timeline(
+        self,
+        job: Job,
+        event: str,
+        *,
+        at: datetime | None = None,
+        code: str | None = None,
+        note: str | None = None,
+    ) -> Row:
         """A timeline row: its key sorts by time and is unique, so rows never overwrite each other."""
         moment = at or self.clock.now()
         key = f"{moment:%Y%m%dT%H%M%S.%f}-{self.randomness.token()[:8]}"
         data = {"at": moment.isoformat(), "event": event, "release": job.release, "attempt": job.attempt}
-        return Row(kind=RowKind.TIMELINE, key=key, data=data if code is None else {**data, "code": code})
+        more = {name: value for name, value in (("code", code), ("note", note)) if value is not None}
+        return Row(kind=RowKind.TIMELINE, key=key, data=data | more)

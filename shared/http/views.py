@@ -44,7 +44,8 @@ def failure_view(failure: Failure) -> dict[str, Any]:
 
 def timeline_view(row: Row) -> dict[str, Any]:
     shown = {"at": time_text(datetime.fromisoformat(row.data["at"])), "event": row.data["event"]}
-    return shown | {name: row.data[name] for name in ("release", "attempt", "code") if name in row.data}
+    more = ("release", "attempt", "code", "note")
+    return shown | {name: row.data[name] for name in more if name in row.data}
 
 
 def case_view(case: Case) -> dict[str, Any]:

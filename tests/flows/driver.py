@@ -150,6 +150,19 @@ class Flow:
         ):
             sender.send_messages(ServiceBusMessage(body))
 
+    def repeat_message(self, job_id: str) -> None:
+        """Put a copy of the job's message into the queue, as a nudge or a redelivery would."""
+        with (
+            ServiceBusClient.from_connection_string(self.stack.servicebus) as client,
+            client.get_queue_receiver("ai-jobs") as receiver,
+            client.get_queue_sender("ai-jobs") as sender,
+        ):
+            found = next(m for m in receiver.peek_messages(50) if str(m.message_id).startswith(job_id))
+            copy = ServiceBusMessage(
+                b"".join(found.body), application_properties=found.application_properties
+            )
+            sender.send_messages(copy)
+
     def call(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
         connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=40)
         try:

@@ -57,10 +57,12 @@ def test_a_worker_killed_around_the_next_turn_neither_loses_nor_doubles_the_job(
 def test_a_worker_killed_between_its_nudge_and_its_return_keeps_the_only_message(
     flow: Flow, point: Point
 ) -> None:
-    flow.failpoints.kill(Point.TASK_RUNNING)
-    flow.failpoints.kill(point)
+    flow.failpoints.hold(Point.WORKER_BEFORE_RESULT_BLOB)
     job_id = flow.deliver_until_accepted(event_id(), {"text": f"{TEXT} Twice interrupted."})
-    flow.failpoints.wait_fired(point, timeout=60)
+    flow.failpoints.wait_held(Point.WORKER_BEFORE_RESULT_BLOB)
+    flow.failpoints.kill(point)
+    flow.repeat_message(job_id)
+    flow.failpoints.wait_fired(point)
     assert_succeeded_once(flow, job_id)
 
 
