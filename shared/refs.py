@@ -10,8 +10,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
-_MAX_CONTAINER = 63
+_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
+_MIN_CONTAINER, _MAX_CONTAINER = 3, 63
 _MAX_PATH = 1024
 _MAX_SEGMENTS = 254
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Cn", "Zl", "Zp"}
@@ -31,7 +31,7 @@ def parse_ref(ref: str) -> BlobRef:
     container, slash, path = ref.partition("/")
     if not slash:
         raise ValueError("A reference has the form container/path.")
-    if len(container) > _MAX_CONTAINER or not _CONTAINER.fullmatch(container):
+    if not _MIN_CONTAINER <= len(container) <= _MAX_CONTAINER or not _CONTAINER.fullmatch(container):
         raise ValueError("The container is not 3 to 63 lower-case letters, digits and single hyphens.")
     _check_path(path)
     return BlobRef(container, path)

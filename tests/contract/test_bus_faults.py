@@ -18,7 +18,6 @@ from tests.contract.queues import peeked
 from tests.support.lossy import black_hole, relay_to
 from tests.support.records import a_message
 
-
 pytestmark = pytest.mark.broker
 
 
