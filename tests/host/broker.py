@@ -78,9 +78,10 @@ class BrokerProcess:
     def wait_for_count(self, count: int, sub_queue: str | None = None, seconds: float = 20.0) -> None:
         """Wait until the queue holds exactly `count` messages, locked ones included."""
         deadline = time.monotonic() + seconds
-        while (found := len(self.peek(sub_queue))) != count:
-            assert time.monotonic() < deadline, f"{found} messages, not {count}"
-            time.sleep(0.1)
+        with self._client() as client, client.get_queue_receiver(QUEUE, sub_queue=sub_queue) as receiver:
+            while (found := len(receiver.peek_messages(max_message_count=250, sequence_number=1))) != count:
+                assert time.monotonic() < deadline, f"{found} messages, not {count}"
+                time.sleep(0.05)
 
     def _client(self) -> ServiceBusClient:
         return ServiceBusClient.from_connection_string(self.connection_string)

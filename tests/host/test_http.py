@@ -45,6 +45,11 @@ def b_second(req: func.HttpRequest) -> func.HttpResponse:
 async def boom(req: func.HttpRequest) -> func.HttpResponse:
     raise ValueError("planned failure")
 
+@app.route(route="broken-off")
+async def broken_off(req: func.HttpRequest) -> func.HttpResponse:
+    print("broken-off was called", flush=True)
+    return func.HttpResponse("called")
+
 @app.route(route="text")
 def text(req: func.HttpRequest) -> str:
     return "plain"
@@ -258,6 +263,34 @@ def test_queries_and_bodies_are_not_logged(host: HostProcess) -> None:
     host.request("POST", "/api/echo/logged?code=query-marker", b"body-marker", {"X-Secret": "header-marker"})
     log = host.wait_for_log("path='/api/echo/logged' status=200")
     assert "marker" not in log
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET /api/echo/x?code=query-marker" + b"a" * 9000 + b" HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /api/echo/x HTTP/1.1\r\nHost: h\r\nX-Key: header-marker\0\r\n\r\n",
+        b"GET /api/echo/x HTTP/1.1\r\nHost: h\r\nX-Key: header-marker" + b"a" * 40_000 + b"\r\n\r\n",
+        b"POST /api/echo/x HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\nbody-marker",
+    ],
+)
+def test_a_request_that_cannot_be_parsed_is_400_and_not_quoted_in_the_log(
+    host: HostProcess, raw: bytes
+) -> None:
+    before = host.log()
+    with socket.create_connection(("127.0.0.1", host.port), timeout=30) as connection:
+        connection.sendall(raw)
+        assert b" 400 " in connection.recv(4096).splitlines()[0]
+    log = host.wait_for_log("event=bad_request", times=before.count("event=bad_request") + 1)
+    assert "marker" not in log
+    assert "Traceback" not in log[len(before) :]
+
+
+def test_a_body_that_breaks_off_reaches_no_function(host: HostProcess) -> None:
+    with socket.create_connection(("127.0.0.1", host.port), timeout=30) as connection:
+        connection.sendall(b"POST /api/broken-off HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
+    log = host.wait_for_log("event=bad_request error=ConnectionResetError")
+    assert "broken-off was called" not in log
 
 
 @pytest.mark.parametrize("key", ["c-key", "d-key", "m-key"])
