@@ -21,12 +21,10 @@ from shared.errors import StorageUnavailable
 _SECRET = "https://docs.table.core.windows.net/?sig=secret"
 
 
-def _http(
-    status: int, code: str = "", kind: type[HttpResponseError] = HttpResponseError
-) -> HttpResponseError:
+def _http(status: int, code: str = "", kind: type[HttpResponseError] = HttpResponseError) -> Exception:
     error = kind(_SECRET)
     error.status_code = status
-    error.error_code = code  # type: ignore[attr-defined]  the SDK sets it on the instance
+    vars(error)["error_code"] = code  # as the SDK does, on the instance
     return error
 
 

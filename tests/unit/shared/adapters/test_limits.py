@@ -23,11 +23,18 @@ def test_a_key_that_the_tables_refuse_is_not(key: str) -> None:
         check_key(key, "the name")
 
 
-@pytest.mark.parametrize("value", ["x" * 32768, "\U0001f6a2" * 16384, b"x" * 65536])
-def test_a_full_property_fits_and_one_more_does_not(value: str | bytes) -> None:
-    assert entity_size({"a": value}) > 65536
+@pytest.mark.parametrize(
+    ("full", "over"),
+    [
+        ("x" * 32768, "x" * 32769),
+        ("\U0001f6a2" * 16384, "\U0001f6a2" * 16384 + "x"),
+        (b"x" * 65536, b"x" * 65537),
+    ],
+)
+def test_a_full_property_fits_and_one_more_does_not(full: object, over: object) -> None:
+    assert entity_size({"a": full}) > 65536
     with pytest.raises(RecordTooLarge, match="`a`"):
-        entity_size({"a": value + value[:1]})
+        entity_size({"a": over})
 
 
 def test_a_row_larger_than_the_service_takes_is_refused() -> None:

@@ -1,0 +1,129 @@
+"""Closing a case: kept with who and why, repeatable, and true in the list whatever dies."""
+
+from dataclasses import replace
+
+import pytest
+
+from shared.deadletters.close import close
+from shared.deadletters.decisions import Decision
+from shared.deadletters.handler import DeadLetterHandler
+from shared.deadletters.refusals import (
+    AlreadyDone,
+    CaseNotFiled,
+    CaseNotFound,
+    ChangedMeanwhile,
+    IdempotencyKeyReused,
+)
+from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.errors import Conflict
+from shared.failpoints import Point
+from shared.jobs import JobState
+from shared.ports import CaseState, RowKind
+from shared.services import Services
+from shared.sweep import Sweep
+from tests.support.application import build_services
+from tests.support.cases import dead_job, filed_job
+from tests.support.fakes import World
+from tests.support.kills import killed_at
+from tests.support.protocol.checks import check_settled
+
+DECISION = Decision(operator="ada", reason="Not needed any more.")
+KEYED = replace(DECISION, idempotency_key="key-1")
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def services(world: World) -> Services:
+    return build_services(world)
+
+
+async def test_a_close_is_kept_with_operator_and_reason(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    await close(services, job.job_id, DECISION)
+    (case,) = world.cases.all_cases()
+    assert (case.state, case.operator, case.reason) == (CaseState.CLOSED, "ada", DECISION.reason)
+    (decision,) = await world.jobs.rows(job.job_id, RowKind.DECISION)
+    assert (decision.data["action"], decision.data["release"]) == ("close", 0)
+    assert world.jobs.job(job.job_id).claim == job.claim + 1
+    await check_settled(world, {job.job_id})
+
+
+async def test_a_closed_job_can_neither_be_closed_nor_resubmitted(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    await close(services, job.job_id, DECISION)
+    with pytest.raises(AlreadyDone):
+        await close(services, job.job_id, DECISION)
+    with pytest.raises(AlreadyDone):
+        await resubmit(services, job.job_id, DECISION, Resubmission())
+
+
+async def test_the_same_key_closes_once_and_another_request_under_it_is_refused(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(services, world)
+    await close(services, job.job_id, KEYED)
+    await close(services, job.job_id, KEYED)
+    with pytest.raises(IdempotencyKeyReused):
+        await close(services, job.job_id, replace(KEYED, reason="Another."))
+    await check_settled(world, {job.job_id})
+
+
+async def test_what_is_not_there_or_not_filed_is_refused(world: World, services: Services) -> None:
+    with pytest.raises(CaseNotFound):
+        await close(services, "job_" + "a" * 26, DECISION)
+    with pytest.raises(CaseNotFound):
+        await close(services, "msg_1", DECISION)
+    job = await dead_job(world)
+    with pytest.raises(CaseNotFiled):
+        await close(services, job.job_id, DECISION)
+
+
+async def test_a_close_that_lost_the_race_to_a_resubmit_hides_nothing(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(services, world)
+
+    async def first() -> None:
+        await resubmit(services, job.job_id, replace(DECISION, operator="grace"), Resubmission())
+
+    world.jobs.before("commit", first)
+    with pytest.raises(ChangedMeanwhile):
+        await close(services, job.job_id, DECISION)
+    assert world.open.keys() == {(job.job_id, 1)}
+    assert world.jobs.job(job.job_id).state is JobState.QUEUED
+
+
+async def test_a_commit_that_was_repeated_after_its_lost_answer_counts_as_done(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(services, world)
+    world.jobs.fail_next("commit", Conflict(), after=True)
+    await close(services, job.job_id, DECISION)
+    await check_settled(world, {job.job_id})
+
+
+async def test_a_close_that_died_is_brought_to_the_list_by_the_sweep(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(services, world)
+    async with killed_at(Point.CLOSE_AFTER_BATCH):
+        await close(services, job.job_id, DECISION)
+    assert world.cases.all_cases()[0].state is CaseState.OPEN
+    world.clock.advance(61)
+    await Sweep(services).run()
+    await check_settled(world, {job.job_id})
+    assert world.cases.all_cases()[0].operator == "ada"
+
+
+async def test_an_unreadable_message_is_closed_once(world: World, services: Services) -> None:
+    await DeadLetterHandler(services).handle(b"nonsense", {}, 3)
+    await close(services, "msg_3", KEYED)
+    await close(services, "msg_3", KEYED)
+    with pytest.raises(AlreadyDone):
+        await close(services, "msg_3", DECISION)
+    (case,) = world.cases.all_cases()
+    assert (case.state, case.operator) == (CaseState.CLOSED, "ada")
