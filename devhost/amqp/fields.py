@@ -80,10 +80,9 @@ def wire(kind: Kind, default: Any = _MISSING) -> Any:
 def to_list(composite: Any) -> list[object]:
     """The field values for the wire, trailing defaults left out."""
     values: list[object] = []
-    for field in dataclasses.fields(composite):
-        value = getattr(composite, field.name)
-        is_default = value is None or value == field.default
-        values.append(None if is_default else field.metadata["kind"].wrap(value))
+    for name, kind, default in _layout(type(composite)):
+        value = getattr(composite, name)
+        values.append(None if value is None or value == default else kind.wrap(value))
     while values and values[-1] is None:
         values.pop()
     return values
@@ -96,25 +95,40 @@ def encode_composite(code: int, composite: Any) -> bytes:
 
 def from_list(cls: type[T], values: object) -> T:
     """The composite whose field values are in `values`. Raises `InvalidField`."""
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every caller passes a dataclass
+    fields = _layout(cls)
     if not isinstance(values, list) or len(values) > len(fields):
         raise InvalidField(f"{_label(cls)} must be a list of at most {len(fields)} fields")
     found = {}
-    for field, value in zip(fields, values, strict=False):
+    for (name, kind, _), value in zip(fields, values, strict=False):
         if value is None:
             continue
-        kind: Kind = field.metadata["kind"]
         try:
-            found[field.name] = kind.read(value)
+            found[name] = kind.read(value)
         except TypeError:
             raise InvalidField(
-                f"{_label(cls)}: {field.name} must be a {kind.name}, not a {type(value).__name__.lower()}"
+                f"{_label(cls)}: {name} must be a {kind.name}, not a {type(value).__name__.lower()}"
             ) from None
     try:
         return cls(**found)
     except TypeError:
-        lacking = [f.name for f in fields if f.default is dataclasses.MISSING and f.name not in found]
+        lacking = [
+            name for name, _, default in fields if default is dataclasses.MISSING and name not in found
+        ]
         raise InvalidField(f"{_label(cls)} lacks {', '.join(lacking)}") from None
+
+
+def _layout(cls: Any) -> tuple[tuple[str, Kind, object], ...]:
+    """Name, wire type and default of each field, looked up once a class."""
+    layout = _layouts.get(cls)
+    if layout is None:
+        fields = dataclasses.fields(cls)
+        layout = _layouts[cls] = tuple(
+            (field.name, field.metadata["kind"], field.default) for field in fields
+        )
+    return layout
+
+
+_layouts: dict[object, tuple[tuple[str, Kind, object], ...]] = {}
 
 
 def _label(cls: type) -> str:
