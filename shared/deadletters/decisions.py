@@ -10,8 +10,8 @@ from typing import Any
 from shared.deadletters.filing import file_case
 from shared.deadletters.refusals import (
     AlreadyDone,
-    CaseNotFiled,
     CaseNotFound,
+    ChangedMeanwhile,
     NotDead,
 )
 from shared.finishing import decision_key
@@ -97,6 +97,6 @@ async def decidable(services: Services, snapshot: Snapshot) -> Snapshot:
         return snapshot
     await file_case(services, snapshot)
     filed = await load_job(services, job.job_id)
-    if not filed.job.case_filed:
-        raise CaseNotFiled
+    if not filed.job.case_filed or filed.job.release != job.release:
+        raise ChangedMeanwhile
     return filed

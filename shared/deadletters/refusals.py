@@ -31,12 +31,6 @@ class NotDead(Refusal):
     code: ClassVar[str] = "not_dead"
 
 
-class CaseNotFiled(Refusal):
-    """The job is dead but its case is still being filed. Try again in a few seconds."""
-
-    code: ClassVar[str] = "case_not_filed"
-
-
 class OutcomeUnknown(Refusal):
     """Nobody knows whether the outside carried it out. Reconcile first."""
 
@@ -64,6 +58,6 @@ class IdempotencyKeyReused(Refusal):
 
 
 class ChangedMeanwhile(Refusal):
-    """The job changed while the decision was written. Look at it again."""
+    """The job changed while it was decided. Look at it again."""
 
     code: ClassVar[str] = "changed_meanwhile"
