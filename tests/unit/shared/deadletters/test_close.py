@@ -9,7 +9,6 @@ from shared.deadletters.decisions import Decision
 from shared.deadletters.handler import DeadLetterHandler
 from shared.deadletters.refusals import (
     AlreadyDone,
-    CaseNotFiled,
     CaseNotFound,
     ChangedMeanwhile,
     IdempotencyKeyReused,
@@ -72,14 +71,17 @@ async def test_the_same_key_closes_once_and_another_request_under_it_is_refused(
     await check_settled(world, {job.job_id})
 
 
-async def test_what_is_not_there_or_not_filed_is_refused(world: World, services: Services) -> None:
+async def test_what_is_not_there_is_refused(world: World, services: Services) -> None:
     with pytest.raises(CaseNotFound):
         await close(services, "job_" + "a" * 26, DECISION)
     with pytest.raises(CaseNotFound):
         await close(services, "msg_1", DECISION)
+
+
+async def test_a_case_that_is_still_being_filed_is_filed_and_closed(world: World, services: Services) -> None:
     job = await dead_job(world)
-    with pytest.raises(CaseNotFiled):
-        await close(services, job.job_id, DECISION)
+    await close(services, job.job_id, DECISION)
+    await check_settled(world, {job.job_id})
 
 
 async def test_a_close_that_lost_the_race_to_a_resubmit_hides_nothing(

@@ -8,9 +8,9 @@ import pytest
 
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
+from shared.deadletters.filing import file_case
 from shared.deadletters.refusals import (
     AlreadyDone,
-    CaseNotFiled,
     CaseNotFound,
     ChangedMeanwhile,
     IdempotencyKeyReused,
@@ -29,7 +29,7 @@ from shared.ports import CaseState, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
 from tests.support.application import build_services, new_job, store
-from tests.support.cases import dead_job, failure, filed_job
+from tests.support.cases import dead_job, failure, filed_job, snapshot_of
 from tests.support.fakes import World
 from tests.support.kills import killed_at
 
@@ -92,9 +92,29 @@ async def test_a_finished_job_is_refused(world: World, services: Services, state
     await refused(services, job.job_id, AlreadyDone)
 
 
-async def test_a_dead_job_without_a_case_is_refused_for_now(world: World, services: Services) -> None:
+async def test_a_case_that_is_still_being_filed_is_filed_to_its_end_first(
+    world: World, services: Services
+) -> None:
     job = await dead_job(world)
-    await refused(services, job.job_id, CaseNotFiled)
+    assert (await again(services, job)).release == 1
+    assert [case.state for case in world.cases.all_cases()] == [CaseState.RESUBMITTED]
+    assert world.open.keys() == {(job.job_id, 1)}
+
+
+async def test_a_job_that_moved_on_while_its_case_was_filed_is_not_decided_upon(
+    world: World, services: Services
+) -> None:
+    job = await dead_job(world)
+
+    async def meanwhile() -> None:
+        await again(services, job, replace(DECISION, operator="grace"))
+        snapshot = await snapshot_of(world, job.job_id)
+        dead = snapshot.job.moved(JobState.DEAD, world.clock.now(), failure=job.failure)
+        await file_case(services, await world.jobs.commit(snapshot, dead))
+
+    world.cases.before("file", meanwhile)
+    await refused(services, job.job_id, ChangedMeanwhile)
+    assert world.jobs.job(job.job_id).release == 1
 
 
 async def test_an_unknown_outcome_is_refused(world: World, services: Services) -> None:
