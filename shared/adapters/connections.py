@@ -111,6 +111,7 @@ class Connections:
                 await asyncio.gather(*(close() for close in closers), return_exceptions=True)
 
     def _credential(self, identity: Identity | None) -> "AsyncTokenCredential":
+        # Imported here: it takes a third of a second, and connection strings do without it.
         from azure.identity.aio import DefaultAzureCredential, ManagedIdentityCredential
 
         identity = identity or Identity(client_id=None, managed=False)
