@@ -1,0 +1,37 @@
+"""The application's functions with their bindings, as the host must get them from the worker."""
+
+from typing import Any
+
+HTTP_FUNCTIONS = {
+    "webhook": ("POST", "webhooks/{source}", "ANONYMOUS"),
+    "get_job": ("GET", "jobs/{job_id}", "FUNCTION"),
+    "get_result": ("GET", "jobs/{job_id}/result", "FUNCTION"),
+    "list_cases": ("GET", "dead-letters", "FUNCTION"),
+    "show_case": ("GET", "dead-letters/{job_id}", "FUNCTION"),
+    "resubmit_case": ("POST", "dead-letters/{job_id}/resubmit", "FUNCTION"),
+    "close_case": ("POST", "dead-letters/{job_id}/close", "FUNCTION"),
+    "health": ("GET", "health", "ANONYMOUS"),
+}
+"""Method, route and key level, by name."""
+
+
+def expected(queue: str = "ai-jobs", schedule: str = "0 * * * * *") -> dict[str, Any]:
+    """Every function's bindings."""
+    http = {name: _http(*how) for name, how in HTTP_FUNCTIONS.items()}
+    timer = {"type": "timerTrigger", "direction": "IN", "name": "timer", "schedule": schedule}
+    return http | {
+        "run_job": [_queue(queue)],
+        "file_dead_letter": [_queue(f"{queue}/$deadletterqueue")],
+        "sweep": [timer],
+    }
+
+
+def _http(method: str, route: str, level: str) -> list[dict[str, Any]]:
+    trigger = {"type": "httpTrigger", "direction": "IN", "name": "req"}
+    answer = {"type": "http", "direction": "OUT", "name": "$return"}
+    return [trigger | {"methods": [method], "route": route, "authLevel": level}, answer]
+
+
+def _queue(queue: str) -> dict[str, Any]:
+    connection = {"connection": "ServiceBusConnection", "queueName": queue, "dataType": "BINARY"}
+    return {"type": "serviceBusTrigger", "direction": "IN", "name": "message"} | connection
