@@ -36,7 +36,7 @@ class OutgoingLink:
         self._count = 0
         self._credit = 0
         self._drain = False
-        self._detached = False
+        self.detached = False
 
     def start(self) -> None:
         """The link is attached."""
@@ -58,7 +58,7 @@ class OutgoingLink:
 
     def on_detached(self) -> None:
         """The link is gone."""
-        self._detached = True
+        self.detached = True
 
     def _spend(self) -> None:
         self._count = (self._count + 1) & _UINT
@@ -102,7 +102,7 @@ class EntityReceiver(OutgoingLink):
 
     def wants(self) -> int:
         """How many messages may be written now."""
-        if self._detached or not self._session.can_send:
+        if self.detached or not self._session.can_send:
             return 0
         if self._resting_until > asyncio.get_running_loop().time():
             return 0
@@ -173,7 +173,7 @@ class ReplyLink(OutgoingLink):
 
     def on_credit(self) -> None:
         """Send what waits."""
-        while self._waiting and self._credit > 0 and not self._detached:
+        while self._waiting and self._credit > 0 and not self.detached:
             self._spend()
             self._session.send_settled(self.handle, self._waiting.popleft(), uuid.uuid4().bytes_le)
         if self._drain and not self._waiting:

@@ -35,7 +35,13 @@ class Delivery:
 def settle(
     session: Session, delivery_id: int, delivery: Delivery, state: DeliveryState | None, *, settled: bool
 ) -> None:
-    """Act on the peer's word about one delivery. Settled without outcome: the lock is left to run out."""
+    """Act on the peer's word about one delivery. Settled without outcome: the lock is left to run out.
+
+    Nothing said after the link's detach counts: the SDK does not wait for the answer, and asks `$management`.
+    """
+    if delivery.link.detached:
+        session.forget(delivery_id)
+        return
     if state is None or isinstance(state, Received):
         if settled:
             session.forget(delivery_id)

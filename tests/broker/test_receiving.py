@@ -178,6 +178,17 @@ async def test_a_message_is_settled_though_its_connection_broke(broker: BrokerPr
 
 
 @scenario
+async def test_a_message_is_settled_though_its_link_was_detached(broker: BrokerProcess) -> None:
+    async with desk_of(broker) as desk:
+        await desk.send("x")
+        message = await desk.one()
+        handler: Any = desk.receiver._handler
+        await handler._link.detach()
+        await desk.receiver.complete_message(message)
+        assert await desk.receiver.peek_messages(10, sequence_number=1) == []
+
+
+@scenario
 async def test_a_deferred_message_is_only_had_by_its_number(broker: BrokerProcess) -> None:
     async with desk_of(broker) as desk:
         await desk.send("done", "again", "dead")
