@@ -370,3 +370,16 @@ async def work(msg: func.ServiceBusMessage) -> None: ...
 """
     app = write_app(tmp_path, source, host_json={"extensionBundle": None}, values={"Bus": "x"})
     assert "'serviceBusTrigger' are not registered: host.json names no extensionBundle" in start_fails(app)
+
+
+def test_a_queue_function_over_its_timeout_dies_and_its_message_comes_back(
+    tmp_path: Path, short_locks: BrokerProcess
+) -> None:
+    source = _work(GOT + "; await asyncio.sleep(60 if msg.delivery_count == 1 else 0)")
+    app = _app(tmp_path, short_locks, source, functionTimeout="00:00:02")
+    with HostProcess(app) as host:
+        short_locks.send(b"stuck")
+        assert host.wait(30) == 70
+    with HostProcess(app) as host:
+        host.wait_for_log('GOT {"body": "stuck", "count": 2}')
+        short_locks.wait_for_count(0)

@@ -255,3 +255,20 @@ def test_a_keys_file_without_a_master_key_does_not_start(tmp_path: Path) -> None
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({"functions": {}}), encoding="utf-8")
     assert 'expected {"master"' in start_fails(write_app(tmp_path / "app", HELLO), "--keys", str(keys))
+
+
+def test_an_asgi_app_is_served_by_one_catch_all_function(tmp_path: Path) -> None:
+    source = """
+async def asgi(scope, receive, send):
+    if scope["type"] == "lifespan":
+        await send({"type": "lifespan.startup.complete"})
+        return
+    await send({"type": "http.response.start", "status": 201, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+app = func.AsgiFunctionApp(app=asgi, http_auth_level=func.AuthLevel.ANONYMOUS)
+"""
+    app = write_app(tmp_path, source, host_json={"extensions": {"http": {"routePrefix": ""}}})
+    with HostProcess(app) as host:
+        answer = host.request("GET", "/any/path")
+        assert (answer.status, answer.body) == (201, b"/any/path")
