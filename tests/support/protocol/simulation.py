@@ -1,9 +1,7 @@
 """Random traces: deliveries, kills, zombies, outages, operators, time; then everything settles."""
 
 import asyncio
-import random
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +10,6 @@ from shared.deadletters.decisions import Decision
 from shared.deadletters.handler import DeadLetterHandler
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.errors import (
-    OutcomeUnknownError,
-    PermanentError,
     QueueUnavailable,
     StorageUnavailable,
     TransientError,
@@ -22,52 +18,15 @@ from shared.failpoints import install
 from shared.intake import Accepted
 from shared.jobs import JobState
 from shared.sweep import Sweep
-from shared.tasks.base import TaskContext, TaskInput, TaskResult
 from shared.worker.run import Worker
-from tests.support.application import ScriptedTask, build_intake, build_services, note, webhook
+from tests.support.application import build_intake, build_services, note, webhook
 from tests.support.protocol.broker import Held
 from tests.support.protocol.checks import Broken, Watcher, check_settled, demand
-from tests.support.protocol.gates import Gated, pass_gate
+from tests.support.protocol.gates import Gated, Killed, current, pass_gate
+from tests.support.protocol.plan import MoodyTask, Plan
 from tests.support.protocol.stage import SPINS, Stage
 
 SETTLE_ROUNDS = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What the adversary may do; the figures are shares of its moves."""
-
-    moves: int = 160
-    events: int = 2
-    webhooks: float = 0.02
-    kills: float = 0.025
-    outages: float = 0.02
-    operators: float = 0.04
-    sweeps: bool = True
-
-
-class MoodyTask(ScriptedTask):
-    """Ends as chance has it; calm once the trace is over. Every run answers differently."""
-
-    def __init__(self, chance: random.Random) -> None:
-        super().__init__()
-        self._chance = chance
-        self.calm = False
-
-    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
-        draw = 1.0 if self.calm else self._chance.random()
-        error: Exception | None = None
-        if draw < 0.25:
-            error = TransientError("try again")
-        elif draw < 0.4:
-            error = PermanentError("cannot work")
-        elif draw < 0.45:
-            error = OutcomeUnknownError("nobody knows")
-        elif draw < 0.5:
-            error = ValueError("a defect")
-        if error is not None:
-            self.script = [error]
-        return await super().run(task_input, context)
 
 
 class Simulation(Stage):
@@ -80,6 +39,7 @@ class Simulation(Stage):
         self._watcher = Watcher(self.world)
         self._services = build_services(self.world, self._task, **self._gated_ports())
         self._intake = build_intake(self._services)
+        self.aimed_kills = 0
 
     def _gated_ports(self) -> dict[str, Any]:
         world = self.world
@@ -103,6 +63,12 @@ class Simulation(Stage):
 
         async def hook(point: str) -> None:
             await pass_gate(point)
+            invocation = current()
+            wanted = point == self._plan.kill_at and not self._task.calm
+            if wanted and invocation is not None and self._chance.random() < 0.3:
+                self.aimed_kills += 1
+                self._end(invocation)
+                raise Killed
 
         install(hook)
         try:
@@ -138,7 +104,8 @@ class Simulation(Stage):
             (plan.kills, self._kill),
             (0.02, self._freeze),
             (0.01, self._lose_lock),
-            (0.005, self._copy_or_expire),
+            (plan.expiries, self._expire),
+            (0.005, self._copy),
             (0.1 if away else plan.outages / 4, self._toggle_outage),
         ]
         for share, move in shares:
@@ -233,16 +200,19 @@ class Simulation(Stage):
             self._lost.add(invocation)
             self._broker.abandon(message, lock)
 
-    async def _copy_or_expire(self) -> None:
+    async def _copy(self) -> None:
         ready = self._broker.ready(dead=False)
         if ready:
             message = self._chance.choice(ready)
-            if self._chance.random() < 0.7:
-                self._note(f"{message.message_id} is doubled")
-                self._broker.copy(message)
-            else:
-                self._note(f"{message.message_id} expires")
-                self._broker.expire(message)
+            self._note(f"{message.message_id} is doubled")
+            self._broker.copy(message)
+
+    async def _expire(self) -> None:
+        ready = self._broker.ready(dead=False)
+        if ready:
+            message = self._chance.choice(ready)
+            self._note(f"{message.message_id} expires")
+            self._broker.expire(message)
 
     async def _toggle_outage(self) -> None:
         world = self.world

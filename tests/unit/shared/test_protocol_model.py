@@ -8,6 +8,7 @@ import pytest
 
 from shared.deadletters import close as close_module
 from shared.errors import AfterhookError, Conflict
+from shared.failpoints import Point
 from shared.finishing import finish as finish_really
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
@@ -18,11 +19,13 @@ from shared.worker import outcomes
 from tests.support.fakes import FakeBus, FakeOpenIndex
 from tests.support.protocol.checks import Broken
 from tests.support.protocol.gates import current
-from tests.support.protocol.simulation import Plan, simulate
+from tests.support.protocol.plan import Plan
+from tests.support.protocol.simulation import Simulation, simulate
 
-BLOCKS, BLOCK = 10, 50
+BLOCKS, BLOCK = 8, 40
 NO_SAFETY_NET = Plan(sweeps=False, operators=0.0)
 TRIES = 1000
+AIMED_KILLS = 3
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -39,8 +42,20 @@ async def test_nothing_is_lost_or_doubled_in_thirty_thousand_traces(block: int) 
         await simulate(seed)
 
 
+@pytest.mark.parametrize("point", Point)
+async def test_kills_at_each_failpoint_lose_and_double_nothing(point: Point) -> None:
+    kills = 0
+    for seed in range(TRIES):
+        simulation = Simulation(seed, Plan(operators=0.1, expiries=0.05, kill_at=point))
+        await simulation.run()
+        kills += simulation.aimed_kills
+        if kills >= AIMED_KILLS:
+            return
+    pytest.fail(f"only {kills} kills at {point}")
+
+
 async def test_messages_alone_carry_a_job_to_its_end_where_no_operator_decides() -> None:
-    for seed in range(200):
+    for seed in range(100):
         await simulate(seed, NO_SAFETY_NET)
 
 
