@@ -78,11 +78,11 @@ def prepare(base: Path, home: Path = HOME) -> Path:
     return python
 
 
-def fingerprint(version: str, root: Path = ROOT) -> str:
+def fingerprint(version: str) -> str:
     """Changes whenever the installed packages might have to."""
     digest = hashlib.sha256(version.encode())
     for name in REQUIREMENTS:
-        digest.update((root / name).read_bytes())
+        digest.update((ROOT / name).read_bytes())
     return digest.hexdigest()
 
 
