@@ -58,63 +58,9 @@ def decode_all(data: bytes) -> Any:
     return value
 
 
-def skip(data: bytes, position: int) -> int:
-    """The position after the value at `position`, without decoding it. Raises `DecodeError`."""
-    try:
-        end = _skip(data, position)
-    except (IndexError, struct.error) as error:
-        raise DecodeError(f"the value at byte {position} ends before it is complete") from error
-    if end > len(data):
-        raise DecodeError(f"the value at byte {position} is longer than the data")
-    return end
-
-
-def elements(data: bytes, position: int) -> tuple[int, list[bytes]]:
-    """A list's or map's constructor and its elements, each as raw bytes. Raises `DecodeError`."""
-    try:
-        constructor = data[position]
-        if constructor == 0x45:
-            return constructor, []
-        if constructor not in (0xC0, 0xC1, 0xD0, 0xD1):
-            raise DecodeError(f"a list or map was expected, not the type 0x{constructor:02x}")
-        start, end, count = _extent(data, position + 1, wide=constructor >= 0xD0)
-    except (IndexError, struct.error) as error:
-        raise DecodeError("a list or map ends before it is complete") from error
-    parts = []
-    for _ in range(count):
-        after = skip(data, start)
-        parts.append(data[start:after])
-        start = after
-    if start != end:
-        raise DecodeError("a list or map does not end where its size says")
-    return constructor, parts
-
-
-def _skip(data: bytes, position: int) -> int:
-    constructor = data[position]
-    position += 1
-    nesting = 0
-    while constructor == 0:
-        nesting += 1
-        if nesting > MAX_DEPTH:
-            raise DecodeError(f"values are nested more than {MAX_DEPTH} deep")
-        if data[position] == 0:
-            raise DecodeError("a descriptor is itself described")
-        position = _skip(data, position)
-        constructor = data[position]
-        position += 1
-    if _READERS[constructor] is _unknown:
-        raise DecodeError(f"0x{constructor:02x} is not an AMQP type")
-    category = constructor >> 4
-    if category in _WIDTHS:
-        return position + _WIDTHS[category]
-    if category in (0xA, 0xC, 0xE):
-        return position + 1 + data[position]
-    size: int = _Size.unpack_from(data, position)[0]
-    return position + 4 + size
-
-
-_WIDTHS = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
+def is_type(constructor: int) -> bool:
+    """Whether a byte starts an undescribed AMQP value."""
+    return constructor in _TABLE
 
 
 def _value(data: bytes, position: int, depth: int) -> tuple[Any, int]:
@@ -187,7 +133,7 @@ def _symbol(octets: bytes) -> Symbol:
     return Symbol(octets.decode("ascii"))
 
 
-def _extent(data: bytes, position: int, *, wide: bool) -> tuple[int, int, int]:
+def extent(data: bytes, position: int, *, wide: bool) -> tuple[int, int, int]:
     """Where a compound's content starts and ends, and how many elements it announces."""
     if wide:
         size, count = _SizeAndCount.unpack_from(data, position)
@@ -204,7 +150,7 @@ def _extent(data: bytes, position: int, *, wide: bool) -> tuple[int, int, int]:
 
 def _list(*, wide: bool) -> _Reader:
     def read(data: bytes, position: int, depth: int) -> tuple[Any, int]:
-        position, end, count = _extent(data, position, wide=wide)
+        position, end, count = extent(data, position, wide=wide)
         inner = _nested(depth)
         values = []
         for _ in range(count):
@@ -234,7 +180,7 @@ def _map(*, wide: bool) -> _Reader:
 
 def _array(*, wide: bool) -> _Reader:
     def read(data: bytes, position: int, depth: int) -> tuple[Any, int]:
-        position, end, count = _extent(data, position, wide=wide)
+        position, end, count = extent(data, position, wide=wide)
         inner = _nested(depth)
         if count == 0 and position == end:  # some encoders leave out the constructor of an empty array
             return Array(type(None), ()), end

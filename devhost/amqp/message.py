@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from devhost.amqp.decoder import decode, decode_all, elements, skip
+from devhost.amqp.decoder import decode, decode_all
 from devhost.amqp.encoder import compound_bytes, encode
 from devhost.amqp.errors import DecodeError
+from devhost.amqp.slices import elements, skip
 from devhost.amqp.types import Described, ULong
 
 

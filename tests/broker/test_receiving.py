@@ -282,7 +282,7 @@ async def test_two_receivers_share_a_queue_evenly(broker: BrokerProcess) -> None
         waiting = [
             asyncio.create_task(d.receiver.receive_messages(10, max_wait_time=10)) for d in (desk, other)
         ]
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(2)
         await desk.sender.send_messages([ServiceBusMessage(f"{n}") for n in range(10)])
         assert [len(got) for got in await asyncio.gather(*waiting)] == [5, 5]
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devhost.amqp.decoder import MAX_COUNT, decode, decode_all, elements, skip
+from devhost.amqp.decoder import MAX_COUNT, decode, decode_all
 from devhost.amqp.encoder import encode
 from devhost.amqp.errors import DecodeError, EncodeError
+from devhost.amqp.slices import elements, skip
 from devhost.amqp.types import Array, Byte, Char, Decimal64, Described, Float, Int, Symbol, UByte, UInt, ULong
 from tests.unit.devhost.amqp.values import same, values
 
