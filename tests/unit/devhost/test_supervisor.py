@@ -65,7 +65,7 @@ def test_a_part_killed_again_and_again_is_back_without_delay(stage: Stage) -> No
 
 
 def test_a_part_that_keeps_ending_by_itself_is_started_more_and_more_slowly(stage: Stage) -> None:
-    part = stage.part(READY + "import sys; sys.exit('broken pipe organ')")
+    part = stage.part(READY + "import sys, time; time.sleep(0.3); sys.exit('broken pipe organ')")
     part.start(10)
     eventually(lambda: len(stage.said) >= 3, "three deaths are reported")
     assert "again now" in stage.said[0]
