@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import azure.functions as func
-from shared.bootstrap import application, application_or_hold
 
+from shared.bootstrap import application, application_or_hold
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from devhost import paths
 from devhost.azurite import install
+from devhost.outside.receiver import Receiver
 from devhost.progress import say, step
 from devhost.stack import Part, Stack, StackOptions
-from devhost.outside.receiver import Receiver
 from devhost.tour.client import Client, TourError
 from devhost.tour.steps import Tour
 
