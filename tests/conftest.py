@@ -1,6 +1,7 @@
 """Fixtures that start real parts of the local stack, once per test worker."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,22 @@ from devhost.azurite.install import AzuriteError
 from devhost.stack import Stack
 from tests.support.stacks import flow_stack
 from tests.support.storage import Azurite, running_azurite
+
+
+SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
+"""Folders whose modules wait for real processes: they start first, so that no worker ends long after the others."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order the modules by how long they take; within a folder the (random) order stays as it is."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(Path(__file__).parent).as_posix()
+    found = (number for number, name in enumerate(SLOWEST_FIRST) if folder.startswith(name))
+    return next(found, len(SLOWEST_FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ def all_checks() -> list[Check]:
         Check("lint", [_tool("ruff"), "check", "."]),
         Check("types", [_tool("mypy")]),
         Check("imports", [_tool("lint-imports")]),
-        pytest_check(["-n", str(WORKERS), "--dist", "loadfile"]),
+        pytest_check(["-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder"]),
     ]
 
 

@@ -65,7 +65,7 @@ def test_a_part_killed_again_and_again_is_back_without_delay(stage: Stage) -> No
 
 
 def test_a_part_that_keeps_ending_by_itself_is_started_more_and_more_slowly(stage: Stage) -> None:
-    part = stage.part(READY + "import sys, time; time.sleep(0.3); sys.exit('broken pipe organ')")
+    part = stage.part(READY + "time.sleep(0.3); import sys; sys.exit('broken pipe organ')")
     part.start(10)
     eventually(lambda: len(stage.said) >= 3, "three deaths are reported")
     assert "again now" in stage.said[0]
@@ -109,7 +109,7 @@ def test_a_part_killed_without_restart_stays_down_until_started(stage: Stage) ->
 
 
 def test_stop_interrupts_a_waiting_restart(stage: Stage) -> None:
-    part = stage.part(READY + "import sys; sys.exit(1)")
+    part = stage.part(READY + "time.sleep(0.3); import sys; sys.exit(1)")
     part.start(10)
     eventually(lambda: len(stage.said) >= 3, "it waits a second before the next life")
     part.stop(grace=5)

@@ -22,7 +22,7 @@ from tests.support.protocol.gates import current
 from tests.support.protocol.plan import Plan
 from tests.support.protocol.simulation import Simulation, simulate
 
-BLOCKS, BLOCK = 8, 40
+BLOCKS, BLOCK = 8, 25
 NO_SAFETY_NET = Plan(sweeps=False, operators=0.0)
 TRIES = 1000
 AIMED_KILLS = 3
@@ -55,7 +55,7 @@ async def test_kills_at_each_failpoint_lose_and_double_nothing(point: Point) -> 
 
 
 async def test_messages_alone_carry_a_job_to_its_end_where_no_operator_decides() -> None:
-    for seed in range(100):
+    for seed in range(60):
         await simulate(seed, NO_SAFETY_NET)
 
 
