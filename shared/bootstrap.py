@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from shared import VERSION
-from shared.errors import ConfigurationError
+from shared.errors import ConfigurationError, where_raised
 
 if TYPE_CHECKING:
     from shared.application import Application
+    from shared.tasks.base import Task
 
 log = logging.getLogger("afterhook.bootstrap")
 HOLD_TRIES = 10
@@ -38,15 +39,17 @@ async def application() -> "Application":
 async def application_or_hold() -> "Application":
     """As `application`, for queue messages: a wrong configuration must not turn them into dead letters.
 
-    Without a configuration nothing can be put off, so the message is held, and the build tried again, for
-    five minutes of each delivery; a corrected setting restarts the app long before that.
+    Without an application nothing can be put off, so the message is held, and the build tried again, for
+    five minutes of each delivery; a corrected setting or deployment restarts the app long before that.
     """
     for _ in range(HOLD_TRIES):
         try:
             return await application()
         except ConfigurationError as error:
             log.error("%s", error)
-            await asyncio.sleep(HOLD_SECONDS)
+        except Exception as error:  # noqa: BLE001  whatever keeps the app from starting, the message can wait
+            log.error("the app cannot start: %s at %s", type(error).__name__, where_raised(error))
+        await asyncio.sleep(HOLD_SECONDS)
     return await application()
 
 
@@ -76,12 +79,13 @@ def build(environ: Mapping[str, str]) -> "Application":
     settings, pipeline = configuration.settings, configuration.pipeline
     connections = Connections.from_environ(environ)
     telemetry, randomness = StructuredTelemetry(), SystemRandomness()
-    policy = pipeline.tasks["summarize_document"]
-    summarize = SummarizeDocument(
-        reader=DocumentReader(),
-        summarizer=BuiltinSummarizer(),
-        limits=SummarizeLimits(max_document_bytes=policy.max_document, max_sentences=policy.sentences),
-    )
+    tasks: dict[str, Task] = {}
+    if policy := pipeline.tasks.get(SummarizeDocument.name):
+        tasks[SummarizeDocument.name] = SummarizeDocument(
+            reader=DocumentReader(),
+            summarizer=BuiltinSummarizer(),
+            limits=SummarizeLimits(max_document_bytes=policy.max_document, max_sentences=policy.sentences),
+        )
     bus = ServiceBusQueue(connections, settings.jobs_queue)
     alerts = WebhookAlerts(settings.alert_webhook_url, telemetry)
     services = Services(
@@ -98,7 +102,7 @@ def build(environ: Mapping[str, str]) -> "Application":
         clock=SystemClock(),
         randomness=randomness,
         access=PrefixAccess(pipeline),
-        tasks={summarize.name: summarize},
+        tasks=tasks,
         worker=settings.worker_name,
         app_version=VERSION,
     )

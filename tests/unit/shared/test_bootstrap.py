@@ -1,0 +1,70 @@
+"""Building the application: once, from the settings, and held back rather than lost while it cannot start."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from shared import bootstrap
+from shared.application import Application
+from shared.errors import ConfigurationError
+
+SETTINGS = {
+    "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+    "ServiceBusConnection": "Endpoint=sb://localhost;SharedAccessKeyName=any;SharedAccessKey=SAS_KEY_VALUE;"
+    "UseDevelopmentEmulator=true;",
+}
+
+
+@pytest.fixture
+def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "_application", None)
+    monkeypatch.setattr(bootstrap, "_lock", None)
+    monkeypatch.setattr(bootstrap, "HOLD_SECONDS", 0.0)
+
+
+async def test_a_pipeline_without_tasks_gives_an_application_without_tasks(tmp_path: Path) -> None:
+    empty = tmp_path / "pipeline.toml"
+    empty.write_text("")
+    built = bootstrap.build(SETTINGS | {"AFTERHOOK_PIPELINE": str(empty)})
+    assert (dict(built.services.tasks), dict(built.services.pipeline.sources)) == ({}, {})
+    await built.aclose()
+
+
+async def test_a_task_that_the_pipeline_configures_is_there() -> None:
+    built = bootstrap.build(SETTINGS)
+    assert set(built.services.tasks) == {"summarize_document"}
+    await built.aclose()
+
+
+@pytest.mark.parametrize("error", [ConfigurationError("JOBS_QUEUE: ..."), ImportError("a module")])
+@pytest.mark.usefixtures("unbuilt")
+async def test_a_message_is_held_until_the_app_can_start(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = [error, error]
+    build = bootstrap.build
+
+    def failing_twice(_: Mapping[str, str]) -> Application:
+        if failures:
+            raise failures.pop()
+        return build(SETTINGS)
+
+    monkeypatch.setattr(bootstrap, "build", failing_twice)
+    built = await bootstrap.application_or_hold()
+    assert (isinstance(built, Application), failures) == (True, [])
+    await built.aclose()
+
+
+@pytest.mark.usefixtures("unbuilt")
+async def test_an_app_that_never_starts_gives_the_message_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[None] = []
+
+    def failing(_: Mapping[str, str]) -> Application:
+        tries.append(None)
+        raise KeyError("private")
+
+    monkeypatch.setattr(bootstrap, "build", failing)
+    with pytest.raises(KeyError):
+        await bootstrap.application_or_hold()
+    assert len(tries) == bootstrap.HOLD_TRIES + 1
