@@ -49,10 +49,10 @@ def payload(alert: Alert, form: AlertForm) -> dict[str, Any]:
         case AlertForm.TEAMS:
             return {"type": "message", "attachments": [_teams_card(alert)]}
         case AlertForm.PLAIN:
-            return {"text": _text(alert), **fields(alert), "link": alert.link}
+            return {"text": _text(alert), **fields(alert)}
 
 
-def fields(alert: Alert) -> Mapping[str, str | int]:
+def fields(alert: Alert) -> Mapping[str, str | int | None]:
     """The alert as named values, for logs and for receivers that are programs."""
     return {
         "event": "failure_kind_appeared",
@@ -61,6 +61,7 @@ def fields(alert: Alert) -> Mapping[str, str | int]:
         "code": alert.code,
         "category": alert.category.value,
         "count": alert.count,
+        "link": alert.link,
     }
 
 

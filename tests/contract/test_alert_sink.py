@@ -25,7 +25,7 @@ _ALERT = Alert(
     code="task_failed",
     category=Category.MANUAL_REVIEW,
     count=1,
-    link=None,
+    link="https://afterhook.example/api/dead-letters?fingerprint=summarize_document.task_failed",
 )
 
 
@@ -88,6 +88,7 @@ async def test_an_alert_is_posted_logged_and_counted(caplog: pytest.LogCaptureFi
         "code": "task_failed",
         "category": "manual_review",
         "count": 1,
+        "link": _ALERT.link,
     }
     assert telemetry.counted("alerts", outcome="delivered") == 2
 
