@@ -86,11 +86,11 @@ async def file_unreadable(
 
 
 async def _record(services: Services, case: Case) -> None:
-    await services.cases.file(case)
+    if await services.cases.file(case):
+        services.telemetry.count("cases_filed", code=case.code, category=case.category.value)
     await reach(Point.CASE_AFTER_CASE_ROW)
     group = await services.groups.add(case)
     await reach(Point.CASE_AFTER_GROUP)
-    services.telemetry.count("cases_filed", code=case.code, category=case.category.value)
     if not group.alerted and group.count == 1:
         await alert(services, group)
 

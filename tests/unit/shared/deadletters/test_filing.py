@@ -27,6 +27,7 @@ async def test_filing_twice_gives_one_case_one_count_and_one_alert() -> None:
     group = world.groups.group("summarize_document.document_missing")
     assert group is not None
     assert (group.count, group.alerted) == (1, True)
+    assert world.telemetry.counted("cases_filed") == 1
     assert len(world.alerts.alerts) == 1
     assert world.jobs.job(job.job_id).case_release == 0
 
