@@ -132,15 +132,18 @@ def _body(model: type[B], request: HttpRequest) -> B:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise _bad_body(error) from None
+        raise _bad_body(model, error) from None
 
 
-def _bad_body(error: ValidationError) -> BadRequest:
-    """What is wrong with which field, without what was sent."""
+def _bad_body(model: type[CloseBody], error: ValidationError) -> BadRequest:
+    """What is wrong with which field, without what was sent: not even the name of a field that is none."""
     details = error.errors(include_url=False, include_input=False, include_context=False)
-    fields = [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in details]
+    fields = [(str(item["loc"][0]), item["msg"]) for item in details if item["type"] != "extra_forbidden"]
     names = {name for name, _ in fields}
-    text = "; ".join(f"`{name}`: {message}" for name, message in fields)
+    texts = [f"`{name}`: {message}" for name, message in fields]
+    if len(fields) < len(details):
+        texts.append(f"There are other fields than {', '.join(f'`{name}`' for name in model.model_fields)}")
+    text = "; ".join(texts)
     for required in ("operator", "reason"):
         if required in names:
             return BadRequest(
