@@ -11,10 +11,10 @@ from typing import Any
 from jmespath.exceptions import JMESPathError
 
 from shared.pipeline.model import Expression, Route, SourcePolicy
+from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
 from shared.webhooks.identity import clean_text
 
-LONGEST_REF = 1024  # a blob's name: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 
@@ -75,10 +75,12 @@ def _ref(expression: Expression, event: WebhookEvent) -> str:
     if not isinstance(found, str):
         raise _NothingFound(f"The route's input_ref `{expression.expression}` found no text in the event.")
     ref = clean_text(found)
-    if len(ref) > LONGEST_REF:
+    try:
+        parse_ref(ref)
+    except ValueError as error:  # an address with a token in it, for one, must not travel on
         raise _NothingFound(
-            f"The route's input_ref `{expression.expression}` found more than {LONGEST_REF} characters."
-        )
+            f"The route's input_ref `{expression.expression}` found no reference to a document. {error}"
+        ) from None
     return ref
 
 

@@ -139,9 +139,22 @@ def test_a_reference_must_be_text(expression: str) -> None:
     assert "found no text" in str(found.problem)
 
 
-def test_a_reference_longer_than_any_blob_name_is_a_problem() -> None:
-    found = extract(route(input_ref="document"), event({"document": "x" * 1025}))
-    assert "1024" in str(found.problem)
+@pytest.mark.parametrize(
+    ("document", "rule"),
+    [
+        ("plan.pdf", "container/path"),
+        ("inputs/" + "x" * 1025, "1024"),
+        ("https://account.blob.core.windows.net/inputs/plan.pdf?sig=MARKED", "container"),
+        ("inputs/documents/../secret.pdf", "dot"),
+    ],
+)
+def test_what_is_no_reference_to_a_document_is_a_problem_and_does_not_travel(
+    document: str, rule: str
+) -> None:
+    found = extract(route(input_ref="document"), event({"document": document}))
+    assert found.input_ref is None
+    assert rule in str(found.problem)
+    assert "MARKED" not in str(found.problem)
 
 
 def test_what_is_no_json_is_a_problem() -> None:
