@@ -6,13 +6,13 @@ stored for a webhook that is refused, and nothing is acknowledged that is not st
 
 import asyncio
 import hashlib
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point, reach
-from shared.inputs import place_input, store_input
+from shared.inputs import may_use, place_input, store_input
 from shared.jobs import Job, JobState, job_id_for
 from shared.messages import JobMessage
 from shared.pipeline import Route, SourcePolicy
@@ -21,14 +21,15 @@ from shared.services import Services
 from shared.webhooks.base import WebhookEvent, WebhookRequest
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
-from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource
+from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource, WebhookRejected
 from shared.webhooks.routing import extract, route_for
 from shared.webhooks.secrets import SourceSecrets
 from shared.webhooks.verification import verify
 
-log = logging.getLogger("afterhook.intake")
+T = TypeVar("T")
 ANSWER_WITHIN_SECONDS = 8.0  # GitHub waits ten, Twilio fifteen
 EVENT_INLINE_LIMIT = 32 * 1024
+LARGE_BODY = 128 * 1024  # strict JSON of this size takes about ten milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,23 @@ class Intake:
         policy = self._services.pipeline.sources.get(source)
         if policy is None:
             raise UnknownSource
-        _check_size(policy, request)
+        try:
+            _check_size(policy, request)
+            events = await self._verified(policy, request)
+        except WebhookRejected as rejection:
+            self._services.telemetry.count("webhooks_rejected", source=source, code=rejection.code)
+            raise
+        return [await self._within_deadline(policy, event, request) for event in events]
+
+    async def _verified(self, policy: SourcePolicy, request: WebhookRequest) -> Sequence[WebhookEvent]:
+        """The events of the request, if it is the sender's."""
         keys = self._secrets.keys_of(policy)
         scheme = scheme_named(policy.scheme)
-        verified = verify(scheme, request, keys, self._services.clock.now(), policy.tolerance)
+        now = self._services.clock.now()
+        verified = await _aside(request, lambda: verify(scheme, request, keys, now, policy.tolerance))
         secret = policy.secrets[verified.secret_index]
-        self._services.telemetry.count("webhooks_verified", source=source, secret=secret)
-        events = scheme.read(request)
-        return [await self._within_deadline(policy, event, request) for event in events]
+        self._services.telemetry.count("webhooks_verified", source=policy.name, secret=secret)
+        return await _aside(request, lambda: scheme.read(request))
 
     async def _within_deadline(
         self, policy: SourcePolicy, event: WebhookEvent, request: WebhookRequest
@@ -106,7 +116,7 @@ class Intake:
         """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
         services, now = self._services, self._services.clock.now()
         job_id = job_id_for(policy.name, event.account, event.event_id)
-        found = extract(route, event)
+        found = await _aside(request, lambda: extract(route, event))
         placed = place_input(job_id, found.input, found.content_type) if found.input is not None else None
         key = self._pseudonym_key(policy)
         job = Job(
@@ -125,7 +135,10 @@ class Intake:
             released_at=now,
             event_time=event.event_time,
         )
-        rows = [services.timeline(job, "accepted", at=now, note=found.problem)]
+        problem = found.problem
+        if job.input_ref is not None and not may_use(services, job, job.input_ref):
+            problem = "The document lies outside what the source may read (allowed_inputs)."
+        rows = [services.timeline(job, "accepted", at=now, note=problem)]
         if placed is not None:
             await store_input(services, placed)
             rows += [placed.row] if placed.row else []
@@ -187,6 +200,11 @@ class Intake:
 @dataclass(slots=True)
 class _Stage:
     stored: bool = False
+
+
+async def _aside(request: WebhookRequest, work: Callable[[], T]) -> T:
+    """`work`, in a thread where the body is so large that it would hold up the event loop."""
+    return await asyncio.to_thread(work) if len(request.body) > LARGE_BODY else work()
 
 
 def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:

@@ -1,6 +1,7 @@
 """From a webhook to a stored and queued job: each answer, repeats, races, outages, kills."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from shared.intake import Accepted, Ignored, Intake
 from shared.jobs import JobState, job_id_for
 from shared.ports import RowKind
 from shared.services import Services
+from shared.webhooks.base import WebhookEvent, WebhookRequest
 from shared.webhooks.rejections import (
     BadSignature,
     BodyTooLarge,
@@ -22,6 +24,7 @@ from shared.webhooks.rejections import (
     WebhookRejected,
 )
 from shared.webhooks.secrets import SourceNotConfigured
+from shared.webhooks.standard import Standard
 from tests.support.application import SOURCE, build_intake, build_services, note, webhook
 from tests.support.cases import filed_job, snapshot_of
 from tests.support.fakes import World
@@ -85,6 +88,17 @@ async def test_an_event_without_its_input_still_becomes_a_job(world: World, inta
     assert world.jobs.job(JOB_ID).input_ref is None
     (row,) = await world.jobs.rows(JOB_ID, RowKind.TIMELINE)
     assert "found nothing" in row.data["note"]
+
+
+async def test_a_document_outside_the_allowed_ones_is_told_on_the_timeline(
+    world: World, intake: Intake
+) -> None:
+    await receive(intake, world, {"type": "document.added", "data": {"document": "inputs/private/a.pdf"}})
+    (row,) = await world.jobs.rows(JOB_ID, RowKind.TIMELINE)
+    assert "allowed_inputs" in row.data["note"]
+    await receive(intake, world, DOCUMENT, event_id="evt_2")
+    (row,) = await world.jobs.rows(job_id_for(SOURCE, "", "evt_2"), RowKind.TIMELINE)
+    assert "note" not in row.data
 
 
 async def test_a_duplicate_is_answered_with_the_same_job_id(world: World, intake: Intake) -> None:
@@ -223,6 +237,7 @@ async def test_what_is_refused_is_not_stored(
     with pytest.raises(error):
         await receive(intake, world, headers=headers)
     assert (world.jobs.calls, world.open.calls, world.bus.calls) == ([], [], [])
+    assert world.telemetry.counted("webhooks_rejected", source=SOURCE, code=error.code) == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"not json", b"[]", b'{"a":1,"a":2}', b'{"a":NaN}', b"\xff"])
@@ -236,6 +251,22 @@ async def test_a_body_over_the_cap_is_refused_before_its_signature(world: World,
         await receive(
             intake, world, b"x" * (256 * 1024 + 1), headers={"content-length": "5", "webhook-signature": "no"}
         )
+
+
+@pytest.mark.parametrize(("size", "elsewhere"), [(1_000, False), (200_000, True)])
+async def test_a_large_body_does_not_hold_up_the_event_loop(
+    world: World, intake: Intake, size: int, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    read = Standard.read
+
+    def noted(scheme: Standard, request: WebhookRequest) -> tuple[WebhookEvent, ...]:
+        threads.append(threading.get_ident())
+        return read(scheme, request)
+
+    monkeypatch.setattr(Standard, "read", noted)
+    await receive(intake, world, note("x" * size))
+    assert (threads[0] != threading.get_ident()) is elsewhere
 
 
 async def test_a_stale_request_is_refused(world: World, intake: Intake) -> None:
