@@ -23,6 +23,8 @@ from shared.services import Services
 log = logging.getLogger("afterhook.sweep")
 ORPHAN_AGE = timedelta(minutes=10)
 LONGEST_NUDGE_PAUSE = timedelta(hours=1)
+# A function that outlives functionTimeout takes the whole worker process with it.
+LONGEST_RUN = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ def _quiet_until(job: Job) -> datetime:
 
 @dataclass(slots=True)
 class _Run:
-    looked: int = 0
+    until: datetime
+    open_rows: int = 0
+    left: int = 0  # not looked at, because the run's time was up
     nudged: int = 0
     bus_away: QueueUnavailable | None = None
 
@@ -102,20 +106,28 @@ class Sweep:
     async def run(self) -> None:
         """Look at every open row, then send alerts that were not confirmed.
 
+        What a long run does not come to is left to the next one, which passes over the rows nudged in this.
         Raises StorageUnavailable at once, and QueueUnavailable at the end: what needs no bus is done first.
         """
-        services, run = self._services, _Run()
+        services, run = self._services, _Run(self._services.clock.now() + LONGEST_RUN)
         grace = timedelta(seconds=services.settings.sweep_grace_seconds)
         async for entry in services.open_index.entries():
-            run.looked += 1
-            if not too_fresh(entry, services.clock.now(), grace):
+            run.open_rows += 1
+            if too_fresh(entry, services.clock.now(), grace):
+                continue
+            if services.clock.now() > run.until:
+                run.left += 1
+            else:
                 await self._look(entry, grace, run)
         for group in await services.groups.unalerted():
             if services.clock.now() - group.first_seen > grace:
                 await alert(services, group)
-        services.telemetry.observe("open_jobs", run.looked)
+        services.telemetry.observe("open_jobs", run.open_rows)
+        if run.left:
+            services.telemetry.count("sweeps_cut_short")
+            log.warning("sweep ran out of time: %d open rows are left to the next one", run.left)
         if run.nudged:
-            log.info("sweep looked at %d open rows and nudged %d jobs", run.looked, run.nudged)
+            log.info("sweep of %d open rows nudged %d jobs", run.open_rows, run.nudged)
         if run.bus_away is not None:
             raise run.bus_away
 

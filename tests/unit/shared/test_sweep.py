@@ -12,7 +12,18 @@ from shared.jobs import Job, JobState, Lease
 from shared.ports import OpenEntry, Snapshot
 from shared.records import RecordUnreadable
 from shared.services import Services
-from shared.sweep import File, Finding, Finish, Leave, Nudge, RemoveOrphan, Sweep, inspect, too_fresh
+from shared.sweep import (
+    LONGEST_RUN,
+    File,
+    Finding,
+    Finish,
+    Leave,
+    Nudge,
+    RemoveOrphan,
+    Sweep,
+    inspect,
+    too_fresh,
+)
 from tests.support.application import build_services, new_job, store
 from tests.support.cases import dead_job, filed_job
 from tests.support.fakes import World
@@ -159,6 +170,20 @@ async def _three(world: World) -> list[Job]:
     jobs = [await store(world, new_job(world, f"evt_{number}")) for number in range(3)]
     world.clock.advance(61)
     return jobs
+
+
+async def test_a_long_sweep_ends_in_time_and_the_next_one_goes_on(world: World, services: Services) -> None:
+    jobs = await _three(world)
+
+    async def slow() -> None:
+        world.clock.advance(LONGEST_RUN + timedelta(seconds=1))
+
+    world.jobs.before("load", slow)
+    await Sweep(services).run()
+    assert (len(world.bus.sent), world.telemetry.counted("sweeps_cut_short")) == (1, 1)
+    await Sweep(services).run()
+    assert {sent.message.job_id for sent in world.bus.sent} == {job.job_id for job in jobs}
+    assert world.telemetry.counted("sweeps_cut_short") == 1
 
 
 async def test_a_job_that_changes_under_the_sweep_stops_nothing(world: World, services: Services) -> None:
