@@ -16,9 +16,10 @@ from shared.inputs import may_use, place_input, store_input
 from shared.jobs import Job, JobState, job_id_for
 from shared.messages import JobMessage
 from shared.pipeline import Route, SourcePolicy
-from shared.ports import Row, RowKind
+from shared.ports import Row
 from shared.services import Services
 from shared.webhooks.base import WebhookEvent, WebhookRequest
+from shared.webhooks.parsing import JSON
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource, WebhookRejected
@@ -28,7 +29,6 @@ from shared.webhooks.verification import verify
 
 T = TypeVar("T")
 ANSWER_WITHIN_SECONDS = 8.0  # GitHub waits ten, Twilio fifteen
-EVENT_INLINE_LIMIT = 32 * 1024
 LARGE_BODY = 128 * 1024  # strict JSON of this size takes about ten milliseconds
 
 
@@ -135,15 +135,16 @@ class Intake:
             released_at=now,
             event_time=event.event_time,
         )
-        problem = found.problem
-        if job.input_ref is not None and not may_use(services, job, job.input_ref):
-            problem = "The document lies outside what the source may read (allowed_inputs)."
-        rows = [services.timeline(job, "accepted", at=now, note=problem)]
+        note = found.problem
+        if note is not None:  # a person needs what was sent
+            placed = place_input(job_id, event.raw, JSON)
+            note = f"{note} The event is kept as {placed.ref}."
+        elif job.input_ref is not None and not may_use(services, job, job.input_ref):
+            note = "The document lies outside what the source may read (allowed_inputs)."
+        rows = [services.timeline(job, "accepted", at=now, note=note)]
         if placed is not None:
             await store_input(services, placed)
             rows += [placed.row] if placed.row else []
-        elif len(event.raw) <= EVENT_INLINE_LIMIT:
-            rows.append(Row(kind=RowKind.EVENT, key="body", data={"size": len(event.raw)}, content=event.raw))
         return job, rows
 
     def _pseudonym_key(self, policy: SourcePolicy) -> bytes:

@@ -39,7 +39,6 @@ class RowKind(StrEnum):
     ATTEMPT = "attempt"
     DECISION = "decision"
     INPUT = "input"
-    EVENT = "event"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

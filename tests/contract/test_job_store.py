@@ -46,13 +46,13 @@ async def test_an_inserted_job_is_loaded_with_every_field(stores: Stores) -> Non
 
 
 async def test_a_second_insert_changes_nothing_and_says_so(stores: Stores) -> None:
-    row = Row(kind=RowKind.EVENT, key="first")
+    row = Row(kind=RowKind.INPUT, key="first")
     assert await stores.jobs.insert(a_job(event_id="first"), [row])
-    assert not await stores.jobs.insert(a_job(event_id="second"), [Row(kind=RowKind.EVENT, key="second")])
+    assert not await stores.jobs.insert(a_job(event_id="second"), [Row(kind=RowKind.INPUT, key="second")])
     snapshot = await stores.jobs.load("job_a")
     assert snapshot is not None
     assert snapshot.job.event_id == "first"
-    assert await stores.jobs.rows("job_a", RowKind.EVENT) == [row]
+    assert await stores.jobs.rows("job_a", RowKind.INPUT) == [row]
 
 
 async def test_of_twenty_parallel_inserts_exactly_one_wins(stores: Stores) -> None:
@@ -225,10 +225,10 @@ async def test_more_rows_than_one_batch_takes_are_refused(stores: Stores) -> Non
 @pytest.mark.parametrize("data", [{"a": object()}, {"a": float("nan")}, {"a": b"bytes"}])
 async def test_data_that_json_cannot_carry_is_refused(stores: Stores, data: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        await stores.jobs.insert(a_job(), [Row(kind=RowKind.EVENT, key="k", data=data)])
+        await stores.jobs.insert(a_job(), [Row(kind=RowKind.INPUT, key="k", data=data)])
 
 
 @pytest.mark.parametrize("key", ["a/b", "a\nb", "\ud800", "x" * 600])
 async def test_a_row_key_that_no_storage_takes_is_refused(stores: Stores, key: str) -> None:
     with pytest.raises(ValueError, match="key of a event row"):
-        await stores.jobs.insert(a_job(), [Row(kind=RowKind.EVENT, key=key)])
+        await stores.jobs.insert(a_job(), [Row(kind=RowKind.INPUT, key=key)])

@@ -1,6 +1,7 @@
 """From a webhook to a stored and queued job: each answer, repeats, races, outages, kills."""
 
 import asyncio
+import json
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from shared import intake as intake_module
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point
+from shared.inputs import place_input
 from shared.intake import Accepted, Ignored, Intake
 from shared.jobs import JobState, job_id_for
 from shared.ports import RowKind
@@ -82,12 +84,26 @@ async def test_an_unwanted_event_is_ignored_and_leaves_nothing(world: World, int
     assert (world.jobs.all_jobs(), world.open.keys(), world.bus.sent) == ([], set(), [])
 
 
-async def test_an_event_without_its_input_still_becomes_a_job(world: World, intake: Intake) -> None:
-    receipt = await receive(intake, world, {"type": "document.added", "data": {}})
-    assert receipt == Accepted(JOB_ID, duplicate=False)
+@pytest.mark.parametrize("size", [10, 40_000])
+async def test_an_event_without_its_input_still_becomes_a_job_and_is_kept(
+    world: World, intake: Intake, size: int
+) -> None:
+    document = {"type": "document.added", "data": {"elsewhere": "x" * size}}
+    assert await receive(intake, world, document) == Accepted(JOB_ID, duplicate=False)
     assert world.jobs.job(JOB_ID).input_ref is None
     (row,) = await world.jobs.rows(JOB_ID, RowKind.TIMELINE)
     assert "found nothing" in row.data["note"]
+    content = json.dumps(document).encode()
+    ref = place_input(JOB_ID, content).ref
+    assert row.data["note"].endswith(f"The event is kept as {ref}.")
+    inline = await world.jobs.rows(JOB_ID, RowKind.INPUT)
+    kept = [kept.content for kept in inline] or [world.blobs.content(ref)]
+    assert kept == [content]
+
+
+async def test_an_event_that_names_its_document_is_not_kept_itself(world: World, intake: Intake) -> None:
+    await receive(intake, world, DOCUMENT)
+    assert await world.jobs.rows(JOB_ID, RowKind.INPUT) == []
 
 
 async def test_a_document_outside_the_allowed_ones_is_told_on_the_timeline(
