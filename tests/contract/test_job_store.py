@@ -230,5 +230,5 @@ async def test_data_that_json_cannot_carry_is_refused(stores: Stores, data: dict
 
 @pytest.mark.parametrize("key", ["a/b", "a\nb", "\ud800", "x" * 600])
 async def test_a_row_key_that_no_storage_takes_is_refused(stores: Stores, key: str) -> None:
-    with pytest.raises(ValueError, match="key of a event row"):
+    with pytest.raises(ValueError, match="key of a input row"):
         await stores.jobs.insert(a_job(), [Row(kind=RowKind.INPUT, key=key)])
