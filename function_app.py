@@ -45,7 +45,8 @@ def _request(req: func.HttpRequest) -> HttpRequest:
     )
 
 
-@app.route("webhooks/{source}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+# Every method: to those left out the host itself answers 404, not 405.
+@app.route("webhooks/{source}", auth_level=func.AuthLevel.ANONYMOUS)
 async def webhook(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.receive_webhook(request))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 from urllib.parse import urlsplit
 
-from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, unavailable
+from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, problem, unavailable
 from shared.intake import Accepted, Ignored, Intake, Receipt
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.secrets import SourceNotConfigured
@@ -12,6 +12,8 @@ from shared.webhooks.secrets import SourceNotConfigured
 
 async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
     """202 for a new event, 200 for a known or unwanted one; a batch answers with a list."""
+    if request.method != "POST":
+        return problem(405, "method_not_allowed", "Webhooks are sent with POST.", {"Allow": "POST"})
     webhook = WebhookRequest(
         method=request.method,
         headers=request.headers,

@@ -13,11 +13,16 @@ HTTP_FUNCTIONS = {
     "health": ("GET", "health", "ANONYMOUS"),
 }
 """Method, route and key level, by name."""
+TAKES_EVERY_METHOD = {"webhook"}
+"""Answers those it does not serve with 405; the host would with 404."""
 
 
 def expected(queue: str = "ai-jobs", schedule: str = "0 * * * * *") -> dict[str, Any]:
     """Every function's bindings."""
-    http = {name: _http(*how) for name, how in HTTP_FUNCTIONS.items()}
+    http = {
+        name: _http([] if name in TAKES_EVERY_METHOD else [method], route, level)
+        for name, (method, route, level) in HTTP_FUNCTIONS.items()
+    }
     timer = {"type": "timerTrigger", "direction": "IN", "name": "timer", "schedule": schedule}
     return http | {
         "run_job": [_queue(queue)],
@@ -26,10 +31,11 @@ def expected(queue: str = "ai-jobs", schedule: str = "0 * * * * *") -> dict[str,
     }
 
 
-def _http(method: str, route: str, level: str) -> list[dict[str, Any]]:
+def _http(methods: list[str], route: str, level: str) -> list[dict[str, Any]]:
     trigger = {"type": "httpTrigger", "direction": "IN", "name": "req"}
     answer = {"type": "http", "direction": "OUT", "name": "$return"}
-    return [trigger | {"methods": [method], "route": route, "authLevel": level}, answer]
+    served = {"methods": methods} if methods else {}
+    return [trigger | served | {"route": route, "authLevel": level}, answer]
 
 
 def _queue(queue: str) -> dict[str, Any]:

@@ -50,6 +50,15 @@ async def test_a_new_event_is_202_and_a_known_one_200(services: Services, world:
     assert (second.status, json.loads(second.body)["duplicate"]) == (200, True)
 
 
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
+async def test_another_method_is_not_allowed(services: Services, method: str) -> None:
+    application = Application(services, build_intake(services))
+    request = HttpRequest(method=method, url="http://localhost/api", headers={}, params={"source": SOURCE})
+    answer = await answered(lambda: application.receive_webhook(request))
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+    assert json.loads(answer.body)["code"] == "method_not_allowed"
+
+
 async def test_an_unwanted_event_is_200_ignored(services: Services, world: World) -> None:
     answer = await post(services, world, {"type": "ping"})
     assert (answer.status, json.loads(answer.body)) == (200, {"status": "ignored"})
