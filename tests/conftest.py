@@ -10,9 +10,8 @@ from devhost.stack import Stack
 from tests.support.stacks import flow_stack
 from tests.support.storage import Azurite, running_azurite
 
-
 SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
-"""Folders whose modules wait for real processes: they start first, so that no worker ends long after the others."""
+"""Folders whose modules wait for real processes: started first, no worker ends long after the others."""
 
 
 @pytest.hookimpl(trylast=True)
