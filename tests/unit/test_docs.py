@@ -1,0 +1,49 @@
+"""The documentation names files that are there, and every code that the app can answer with."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from devhost.paths import ROOT
+from shared.settings import Settings
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "devhost/README.md"])
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_PATH = re.compile(r"`((?:shared|tests|devhost|docs)/[\w./-]*)`")
+_CODE = re.compile(r'(?:code: ClassVar\[str\] = |code=|code = |problem\(\d+, |unavailable\()"([a-z_]+)"')
+BASE_CODES = {"refused", "webhook_rejected"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    named = [page.parent / found for found in _LINK.findall(text)] + [ROOT / p for p in _PATH.findall(text)]
+    assert [str(path) for path in named if not path.exists()] == []
+
+
+def test_every_code_of_the_http_interface_is_explained() -> None:
+    files = [*(ROOT / "shared/http").glob("*.py"), ROOT / "shared/deadletters/refusals.py",
+             ROOT / "shared/webhooks/rejections.py", ROOT / "shared/webhooks/secrets.py"]  # fmt: skip
+    codes = {code for file in files for code in _CODE.findall(file.read_text())} - BASE_CODES
+    explained = (ROOT / "docs/operating.md").read_text()
+    assert {"already_done", "bad_cursor", "unhealthy", "method_not_allowed"} <= codes
+    assert sorted(code for code in codes if f"`{code}`" not in explained) == []
+
+
+def test_every_code_of_a_document_is_explained() -> None:
+    codes = _CODE.findall((ROOT / "shared/documents/errors.py").read_text())
+    explained = (ROOT / "docs/operating.md").read_text()
+    shown = {code for code in codes if code not in {"document_unusable", "document_reader_unavailable"}}
+    assert sorted(code for code in shown if f"`{code}`" not in explained) == []
+
+
+def test_every_setting_is_in_the_readme_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    for field in Settings.model_fields.values():
+        if isinstance(field.validation_alias, str):
+            default = rows.pop(field.validation_alias).strip("`")
+            assert default in {str(field.default), "none", "the source's secret"} or str(
+                field.default
+            ).endswith(default)
+    assert rows == {"SWEEP_SCHEDULE": "`0 * * * * *`"}
