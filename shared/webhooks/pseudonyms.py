@@ -9,7 +9,6 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
-LONGEST_ID = 128
 _FIT = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
 _TELEPHONE = re.compile(r"\+[\s().-]*(?:[0-9][\s().-]*){7}")
 _WHATSAPP = "wamid."

@@ -15,10 +15,6 @@ class WebhookRejected(AfterhookError):
     code: ClassVar[str] = "webhook_rejected"
     status: ClassVar[int] = 400
 
-    @property
-    def detail(self) -> str:
-        return str(self)
-
 
 class BadSignature(WebhookRejected):
     """The signature is missing, malformed, or does not match the body."""

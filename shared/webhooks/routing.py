@@ -42,10 +42,6 @@ class Extraction:
     user_id: str | None = field(default=None, repr=False)
     problem: str | None = None
 
-    @property
-    def input_missing(self) -> bool:
-        return self.problem is not None
-
 
 class _NothingFound(Exception):
     """Its text is the extraction's problem."""

@@ -86,7 +86,7 @@ def test_the_star_takes_an_event_without_type() -> None:
 def test_a_document_is_found_by_name_with_its_user() -> None:
     found = extract(route(input_ref="document", user="sender.id"), event(PAYLOAD))
     assert found == Extraction(input_ref="inputs/documents/plan.pdf", user_id="583231")
-    assert not found.input_missing
+    assert found.problem is None
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_without_an_expression_the_whole_event_is_the_input() -> None:
 )
 def test_an_expression_that_finds_nothing_says_so_and_keeps_the_user(kind: str, expression: str) -> None:
     found = extract(route(user="sender.id", **{kind: expression}), event(PAYLOAD))
-    assert found.input_missing
+    assert found.problem is not None
     assert (found.input, found.input_ref, found.user_id) == (None, None, "583231")
     assert f"`{expression}`" in str(found.problem)
 
@@ -128,7 +128,7 @@ def test_an_expression_that_finds_nothing_says_so_and_keeps_the_user(kind: str, 
 )
 def test_an_expression_that_breaks_on_the_event_says_so(expression: str) -> None:
     found = extract(route(input=expression), event(PAYLOAD))
-    assert found.input_missing
+    assert found.problem is not None
     assert "does not work on this event" in str(found.problem)
     assert "Olá" not in str(found.problem)
 
@@ -158,7 +158,7 @@ def test_what_is_no_reference_to_a_document_is_a_problem_and_does_not_travel(
 
 
 def test_what_is_no_json_is_a_problem() -> None:
-    assert extract(route(input="to_number('NaN')"), event(PAYLOAD)).input_missing
+    assert extract(route(input="to_number('NaN')"), event(PAYLOAD)).problem is not None
 
 
 @pytest.mark.parametrize("expression", ["yes", "tags", "sender", "sender.share", "absent", "length(count)"])
@@ -196,6 +196,6 @@ def test_what_names_no_user_is_nobody(expression: str) -> None:
 )
 def test_no_event_makes_an_expression_raise(payload: dict[str, Any], expression: str, kind: str) -> None:
     found = extract(route(**{kind: expression}), event(payload))
-    assert found.input_missing == (found.input is None and found.input_ref is None)
+    assert (found.problem is not None) == (found.input is None and found.input_ref is None)
     (found.input_ref or "").encode()
     (found.user_id or "").encode()
