@@ -95,6 +95,8 @@ async def resubmit(services: Services, job_id: str, decision: Decision, wanted: 
         if not await was_written(services, job_id, decided):
             raise ChangedMeanwhile from None
         return await _again(services, await load_job(services, job_id), job.release)
+    # Again, for a decision so slow that the sweep took the row for an orphan's.
+    await services.open_index.put(job_id, job.release)
     await reach(Point.RESUBMIT_BEFORE_SEND)
     queued = await _send(services, written.job)
     await reach(Point.RESUBMIT_AFTER_SEND)

@@ -41,7 +41,9 @@ async def store_result(services: Services, job: Job, result: TaskResult) -> Stor
     if await services.blobs.put_if_absent(ref, result.content, result.content_type):
         return _described(ref, result.content, result.content_type)
     earlier = await stored_result(services, job)
-    return earlier or _described(ref, result.content, result.content_type)
+    if earlier is None:
+        raise StorageUnavailable("The result's blob was there a moment ago and is not now.")
+    return earlier
 
 
 def _described(ref: str, content: bytes, content_type: str) -> StoredResult:
