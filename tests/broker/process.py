@@ -17,7 +17,7 @@ KINDS: Mapping[str, dict[str, object]] = {
     "plain": {"LockDuration": "PT30S", "MaxDeliveryCount": 3},
     "short": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 5},
     "kept": {"LockDuration": "PT4S", "MaxDeliveryCount": 5},
-    "long": {"LockDuration": "PT10S", "MaxDeliveryCount": 5},
+    "long": {"LockDuration": "PT15S", "MaxDeliveryCount": 5},
     "dup": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT10M"},
     "expiring": {"DeadLetteringOnMessageExpiration": True, "DefaultMessageTimeToLive": "PT1S"},
 }

@@ -33,8 +33,8 @@ _LIMIT = 90.0
 """Seconds a test may take: the thread of a pool cannot be interrupted, only left without a broker."""
 
 _PATIENT = {"try_timeout": 20}
-_IMPATIENT = {"try_timeout": 2.5, "retry_backoff_factor": 0.1, "retry_total": 6}
-"""What an answer lost by the SDK costs must fit into what is left of a lock when it is renewed."""
+_IMPATIENT = {"try_timeout": 4, "retry_backoff_factor": 0.1, "retry_total": 6}
+"""A lock is renewed with 10 s left: time to ask twice."""
 
 
 @pytest.fixture(autouse=True)
@@ -115,10 +115,10 @@ def test_sixty_locks_are_kept_by_the_renewer_with_its_default_workers(
         got = receive(receiver, 60)
         for message in got:
             renewer.register(receiver, message, max_lock_renewal_duration=60)
-        time.sleep(12)
+        time.sleep(17)
+        assert {repr(m.auto_renew_error) for m in got} == {"None"}  # later ones may meet the settlement
         for message in got:
             receiver.complete_message(message)
-        assert [m.auto_renew_error for m in got] == [None] * 60
         assert receiver.peek_messages(10, sequence_number=1) == []
 
 
