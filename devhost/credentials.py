@@ -15,6 +15,10 @@ class PipelineReadError(RuntimeError):
     """`pipeline.toml` could not be read far enough to know the sources' secrets."""
 
 
+class CredentialsReadError(RuntimeError):
+    """The kept credentials could not be read; the text says which file and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A webhook source: its signature scheme and the settings that hold its secrets, current one first."""
@@ -41,13 +45,15 @@ def read_sources(pipeline: Path) -> list[Source]:
         raise PipelineReadError(f"{pipeline} cannot be read: {fault.strerror}.") from fault
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise PipelineReadError(f"{pipeline} is not valid TOML: {fault}.") from fault
-    tables = document.get("sources", {})
+    tables = document.get("sources")
+    if not isinstance(tables, dict):
+        return []
     return [_source(name, table) for name, table in tables.items() if isinstance(table, dict)]
 
 
 def load_or_create(file: Path, sources: list[Source]) -> Credentials:
     """The credentials kept in `file`, with new ones for what it lacks; only its owner can read the file."""
-    kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    kept = _kept(file)
     settings: dict[str, str] = kept.get("settings", {})
     for source in sources:
         for setting in source.secret_settings:
@@ -76,6 +82,18 @@ def write_private(file: Path, content: object) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
         json.dump(content, out, indent=2)
     draft.replace(file)
+
+
+def _kept(file: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict):
+        raise CredentialsReadError(
+            f"{file} is damaged. Remove it; new keys and secrets are made at the next start."
+        )
+    return kept
 
 
 def _source(name: str, table: Mapping[str, object]) -> Source:

@@ -55,6 +55,8 @@ class StackOptions:
     queues: Path = paths.QUEUE_CONFIG
     queue_properties: Mapping[str, object] = field(default_factory=dict)
     """Laid over every queue's properties, such as `{"LockDuration": "PT5S"}`."""
+    check: Callable[[Mapping[str, str]], None] | None = None
+    """Called with the app's settings before any part is started; what it raises is `Stack.start`'s error."""
     http_port: int | None = None
     failpoints: bool = False
     """Load the fault plugin into the host; its folder is `Stack.failpoints`."""
@@ -123,6 +125,7 @@ class Stack:
         self._guardian = Guardian()
         self.sources = read_sources(self.options.pipeline)
         self._credentials = load_or_create(self.options.state / "credentials.json", self.sources)
+        self._check_settings()
         self.failpoints.mkdir(exist_ok=True)
         for old in self.failpoints.iterdir():
             old.unlink()
@@ -215,9 +218,7 @@ class Stack:
             self.options.state / "settings.json",
             self.options.state / "keys.json",
         )
-        self.values = compose(
-            paths.SAMPLE_SETTINGS, self._credentials, options.settings, self._fixed_settings()
-        )
+        self.values = self._compose(*self._addresses_for_host())
         write_private(settings, settings_document(self.values))
         write_private(keys, keys_document(self._credentials))
         plugins = ["devhost.faults.plugin"] if options.failpoints else []
@@ -228,8 +229,12 @@ class Stack:
 
         self.url = str(self._launch(Part.HOST, make)["url"])
 
-    def _fixed_settings(self) -> dict[str, str]:
-        storage, servicebus = self._addresses_for_host()
+    def _check_settings(self) -> None:
+        values = self._compose("not started yet", "not started yet")
+        if self.options.check is not None:
+            self.options.check(values)
+
+    def _compose(self, storage: str, servicebus: str) -> dict[str, str]:
         fixed = {
             "AzureWebJobsStorage": storage,
             "ServiceBusConnection": servicebus,
@@ -238,7 +243,7 @@ class Stack:
         }
         if self.options.failpoints:
             fixed[FOLDER_SETTING] = str(self.failpoints)
-        return fixed
+        return compose(paths.SAMPLE_SETTINGS, self._credentials, self.options.settings, fixed)
 
     def _addresses_for_host(self) -> tuple[str, str]:
         if not self.options.proxied:

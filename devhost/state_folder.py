@@ -10,15 +10,23 @@ class StateInUseError(RuntimeError):
     """Another local stack uses the folder."""
 
 
+class StateFolderError(RuntimeError):
+    """The folder cannot be made or written; the text says why."""
+
+
 class StateFolder:
     """A state folder, locked for this process until `release`; the lock ends with the process in any case."""
 
     def __init__(self, path: Path) -> None:
-        """Create the folder if needed and lock it."""
+        """Create the folder if needed, for its owner alone, and lock it."""
         self.path = path
         self.logs = path / "logs"
-        self.logs.mkdir(parents=True, exist_ok=True)
-        self._lock: IO[str] = (path / "lock").open("a+", encoding="utf-8")
+        try:
+            self._lock = self._open()
+        except OSError as fault:
+            raise StateFolderError(
+                f"{path} cannot be used for the stack's data: {fault.strerror}. Choose another with --state."
+            ) from fault
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as taken:
@@ -31,6 +39,16 @@ class StateFolder:
         self._lock.truncate(0)
         self._lock.write(str(os.getpid()))
         self._lock.flush()
+
+    def _open(self) -> IO[str]:
+        lock = self.path / "lock"
+        if (
+            not self.path.exists() or lock.exists()
+        ):  # a folder that is someone's for other things stays as it is
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+        self.logs.mkdir(mode=0o700, exist_ok=True)
+        return lock.open("a+", encoding="utf-8")
 
     def fresh_log(self, part: str) -> Path:
         """An empty log file for a part."""

@@ -6,21 +6,25 @@ from importlib import import_module
 from types import FrameType
 
 from devhost.azurite.install import AzuriteError
-from devhost.credentials import PipelineReadError
+from devhost.configuration_check import ConfigurationRefusedError
+from devhost.credentials import CredentialsReadError, PipelineReadError
 from devhost.local_settings import SettingsFileError
 from devhost.parts import PartError
 from devhost.ports import NoFreePortError
 from devhost.progress import say
-from devhost.state_folder import StateInUseError
+from devhost.state_folder import StateFolderError, StateInUseError
 
 _MODULES = {"demo": "devhost.commands.demo", "up": "devhost.commands.up", "test": "devhost.commands.checks"}
 
 PROBLEMS = (
     AzuriteError,
+    ConfigurationRefusedError,
+    CredentialsReadError,
     NoFreePortError,
     PartError,
     PipelineReadError,
     SettingsFileError,
+    StateFolderError,
     StateInUseError,
 )
 """What a person can do something about: shown as a sentence, without a traceback."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from devhost import paths
 from devhost.azurite import install
+from devhost.configuration_check import check_configuration
 from devhost.outside.receiver import Receiver
 from devhost.progress import say, step
 from devhost.stack import Part, Stack, StackOptions
@@ -26,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.state == _STATE:
         shutil.rmtree(state, ignore_errors=True)
     with Receiver() as alerts:
-        stack = Stack(StackOptions(state=state, extra_settings={"ALERT_WEBHOOK_URL": alerts.url}))
+        settings = {"ALERT_WEBHOOK_URL": alerts.url}
+        stack = Stack(StackOptions(state=state, extra_settings=settings, check=check_configuration))
         try:
             with step("Starting the local stack"):
                 stack.start()

@@ -10,9 +10,12 @@ from pathlib import Path
 from devhost import paths
 from devhost.azurite import install
 from devhost.commands.curl import ready_curl
+from devhost.configuration_check import check_configuration
 from devhost.ports import is_free
 from devhost.progress import say, step
 from devhost.stack import Part, Stack, StackOptions
+
+_HIGHEST_PORT = 65_535
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,10 +25,12 @@ def main(arguments: Sequence[str]) -> int:
         say(f"Port {options.port} is taken by another program. Choose another with --port, or leave it out.")
         return 1
     install.ensure(paths.AZURITE_HOME)
+    app = options.app.resolve()
     stack = Stack(
         StackOptions(
             state=options.state.resolve(),
-            app=options.app.resolve(),
+            app=app,
+            check=check_configuration if app == paths.ROOT else None,
             pipeline=options.pipeline.resolve(),
             settings=options.settings.resolve() if options.settings else None,
             http_port=options.port,
@@ -65,13 +70,19 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--app", type=Path, default=paths.ROOT, metavar="DIR", help="another function_app.py's folder"
     )
-    parser.add_argument("--port", type=int, metavar="N", help="the HTTP port (default: a free one)")
+    parser.add_argument("--port", type=_port, metavar="N", help="the HTTP port (default: a free one)")
     parser.add_argument(
         "--failpoints",
         action="store_true",
         help="load the fault tools; their folder is failpoints/ under --state",
     )
     return parser.parse_args(arguments)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _HIGHEST_PORT):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {_HIGHEST_PORT}, found {text!r}")
+    return int(text)
 
 
 def _announce(stack: Stack, *, as_json: bool) -> None:
