@@ -93,7 +93,7 @@ def build(environ: Mapping[str, str]) -> "Application":
         pipeline=pipeline,
         jobs=JobsTable(connections, randomness),
         open_index=OpenTable(connections),
-        cases=CasesTable(connections),
+        cases=CasesTable(connections, randomness),
         groups=GroupsTable(connections, randomness),
         blobs=Blobs(connections),
         bus=bus,

@@ -170,7 +170,7 @@ class CaseStore(Protocol):
         ...
 
     async def decide(self, case: Case) -> None:
-        """Move the case to its decided state (idempotent)."""
+        """Move the case to its decided state (idempotent); of decisions for one state the first is kept."""
         ...
 
     async def page(self, wanted: CaseFilter, *, limit: int, cursor: str | None) -> CasePage:

@@ -6,10 +6,12 @@
 The truth is written first and list keys are computed from it alone, so whoever repeats a step writes the same
 rows. `file` marks the truth as listed when its list row stands: a kill in between leaves it unmarked, and the
 repeat that the dead-letter queue or the sweep brings completes it. `decide` adds to the new list before it
-takes from the old one, so that no kill hides a case. One partition a state is enough: the service takes 2,000
+takes from the old one, so that no kill hides a case; of several decisions for the same state the first is
+kept, and the others only complete its lists. One partition a state is enough: the service takes 2,000
 writes a second in it, and cases come from people-sized failures, not from every message.
 """
 
+import asyncio
 from dataclasses import replace
 
 from shared.adapters.case_keys import from_cursor, list_key, matches, to_cursor
@@ -17,10 +19,11 @@ from shared.adapters.connections import Connections
 from shared.adapters.limits import check_key, entity_size, key_is_valid
 from shared.adapters.tables import Columns, Found, Table
 from shared.errors import StorageUnavailable
-from shared.ports import Case, CaseFilter, CasePage, CaseState
+from shared.ports import Case, CaseFilter, CasePage, CaseState, Randomness
 from shared.records import RecordUnreadable, from_text, to_text
 
 _TRIES = 10
+_PAUSE_SECONDS = 0.05
 _SCANNED = 1000  # rows read for one page, whatever the filter
 _LAST_RELEASE = 9_999_999_999
 _LATEST = "PartitionKey eq @job and RowKey ge 'case:' and RowKey lt 'case;'"
@@ -30,7 +33,8 @@ _AFTER = "PartitionKey eq @list and RowKey gt @after"
 class CasesTable:
     """CaseStore over the table `cases`."""
 
-    def __init__(self, connections: Connections, table: str = "cases") -> None:
+    def __init__(self, connections: Connections, randomness: Randomness, table: str = "cases") -> None:
+        self._randomness = randomness
         self._table = Table(connections, table)
 
     async def file(self, case: Case) -> bool:
@@ -59,12 +63,17 @@ class CasesTable:
         check_key(case.job_id, "the job id")
         if case.state is CaseState.OPEN:
             raise ValueError("A decided case is closed or resubmitted.")
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
+            if attempt:
+                await asyncio.sleep(self._randomness.fraction() * _PAUSE_SECONDS * attempt)
             found = await self._table.get(case.job_id, _truth_key(case.release))
             if found is None:
                 await self._table.create(_truth(replace(case, state=CaseState.OPEN), listed=False))
                 continue
             before = _case(found)
+            if before.state is case.state:
+                await self._relist(before)
+                return
             decided = replace(case, dead_at=before.dead_at)  # its place in the lists
             await self._table.put(_listed(decided))
             if await self._table.merge(_truth(decided, listed=True), etag=found.etag):
@@ -102,6 +111,11 @@ class CasesTable:
         now = await self._table.get(case.job_id, _truth_key(case.release))
         if now is not None and _case(now).state is not case.state:
             await self._unlist(case)
+
+    async def _relist(self, decided: Case) -> None:
+        """Complete the lists of a decision that stands, whoever made it and wherever it stopped."""
+        await self._table.put(_listed(decided))
+        await self._unlist(replace(decided, state=CaseState.OPEN))
 
     async def _unlist(self, case: Case) -> None:
         await self._table.delete(_list_name(case.state), list_key(case))

@@ -9,19 +9,19 @@ from dataclasses import replace
 
 from shared.deadletters.decisions import (
     Decision,
+    check_written,
     decidable,
     decision_row,
     fingerprint_of_request,
     load_job,
     repeated,
-    was_written,
 )
-from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
+from shared.deadletters.refusals import AlreadyDone, CaseNotFound, IdempotencyKeyReused
 from shared.errors import Conflict
 from shared.failpoints import Point, reach
 from shared.finishing import finish
 from shared.jobs import JobState
-from shared.ports import CaseState
+from shared.ports import Case, CaseState
 from shared.services import Services
 
 
@@ -44,11 +44,13 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
     decided = decision_row(snapshot.job, CaseState.CLOSED, decision, request_hash, now)
     guard = closed.release + 1
     await services.open_index.put(job_id, guard)
+    committed = True
     try:
         await services.jobs.commit(snapshot, closed, [decided, services.timeline(closed, "closed", at=now)])
     except Conflict:
-        if not await was_written(services, job_id, decided):
-            raise ChangedMeanwhile from None
+        committed = False
+    if not committed:
+        await check_written(services, job_id, decision, decided)
     await reach(Point.CLOSE_AFTER_BATCH)
     await finish(services, closed, guard)
     services.telemetry.count("cases_closed", task_type=closed.task_type)
@@ -58,11 +60,10 @@ async def _close_message(services: Services, case_id: str, decision: Decision) -
     """An unreadable message has no job: its case is all there is."""
     case = await services.cases.get(case_id)
     if case is None:
-        raise CaseNotFound(f"There is no case {case_id}.")
+        raise CaseNotFound
     if case.state is not CaseState.OPEN:
-        if decision.idempotency_key and (case.operator, case.reason) == (decision.operator, decision.reason):
-            return
-        raise AlreadyDone("The case is closed already.")
+        _check_closed_by(case, decision)
+        return
     decided = replace(
         case,
         state=CaseState.CLOSED,
@@ -71,4 +72,15 @@ async def _close_message(services: Services, case_id: str, decision: Decision) -
         decided_at=services.clock.now(),
     )
     await services.cases.decide(decided)
+    kept = await services.cases.get(case_id)
+    if kept is not None and kept != decided:  # another decision came first
+        _check_closed_by(kept, decision)
+        return
     services.telemetry.count("cases_closed", task_type=case.task_type)
+
+
+def _check_closed_by(case: Case, decision: Decision) -> None:
+    """Raises AlreadyDone unless the case was closed by this decision or a repeat of it."""
+    same = (case.operator, case.reason) == (decision.operator, decision.reason)
+    if not (same and decision.idempotency_key):
+        raise AlreadyDone("The case is closed already.")

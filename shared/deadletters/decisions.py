@@ -12,6 +12,7 @@ from shared.deadletters.refusals import (
     AlreadyDone,
     CaseNotFound,
     ChangedMeanwhile,
+    IdempotencyKeyReused,
     NotDead,
 )
 from shared.finishing import decision_key
@@ -62,23 +63,25 @@ async def repeated(services: Services, job_id: str, decision: Decision) -> Mappi
     return None
 
 
-async def was_written(services: Services, job_id: str, decided: Row) -> bool:
-    """After a conflict: whether it was our own commit (its answer was lost) or that of the same request."""
+async def check_written(services: Services, job_id: str, decision: Decision, decided: Row) -> None:
+    """After a conflict: passes if it was our own commit (its answer was lost) or that of the same request.
+
+    Raises IdempotencyKeyReused if another request won under this key, else ChangedMeanwhile.
+    """
+    earlier = await repeated(services, job_id, decision)
+    if earlier is not None:
+        if earlier.get("request_hash") != decided.data["request_hash"]:
+            raise IdempotencyKeyReused
+        return
     stored = await services.jobs.row(job_id, RowKind.DECISION, decided.key)
-    if stored is None:
-        return False
-    key, request_hash = decided.data["idempotency_key"], decided.data["request_hash"]
-    same = key is not None and (stored.data["idempotency_key"], stored.data["request_hash"]) == (
-        key,
-        request_hash,
-    )
-    return same or stored.data == decided.data
+    if stored is None or stored.data != decided.data:
+        raise ChangedMeanwhile
 
 
 async def load_job(services: Services, job_id: str) -> Snapshot:
     snapshot = await services.jobs.load(job_id)
     if snapshot is None:
-        raise CaseNotFound(f"There is no case {job_id}.")
+        raise CaseNotFound
     return snapshot
 
 

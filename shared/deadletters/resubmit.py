@@ -9,15 +9,14 @@ from datetime import datetime
 
 from shared.deadletters.decisions import (
     Decision,
+    check_written,
     decidable,
     decision_row,
     fingerprint_of_request,
     load_job,
     repeated,
-    was_written,
 )
 from shared.deadletters.refusals import (
-    ChangedMeanwhile,
     IdempotencyKeyReused,
     InputRefused,
     NotResubmittable,
@@ -92,8 +91,9 @@ async def resubmit(services: Services, job_id: str, decision: Decision, wanted: 
     try:
         written = await services.jobs.commit(snapshot, job, rows)
     except Conflict:
-        if not await was_written(services, job_id, decided):
-            raise ChangedMeanwhile from None
+        written = None
+    if written is None:
+        await check_written(services, job_id, decision, decided)
         return await _again(services, await load_job(services, job_id), job.release)
     # Again, for a decision so slow that the sweep took the row for an orphan's.
     await services.open_index.put(job_id, job.release)

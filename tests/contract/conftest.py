@@ -37,7 +37,7 @@ def real_stores(connections: Connections, prefix: str) -> Stores:
     return Stores(
         jobs=JobsTable(connections, randomness, f"{prefix}jobs"),
         open=OpenTable(connections, f"{prefix}open", page_size=7),
-        cases=CasesTable(connections, f"{prefix}cases"),
+        cases=CasesTable(connections, randomness, f"{prefix}cases"),
         groups=GroupsTable(connections, randomness, f"{prefix}groups"),
         blobs=Blobs(connections),
         container=f"{prefix}blobs",

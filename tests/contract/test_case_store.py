@@ -146,6 +146,23 @@ async def test_parallel_decisions_leave_the_case_in_one_list_that_agrees_with_it
     assert await _listed(stores.cases) == []
 
 
+async def test_fifty_parallel_decisions_of_the_same_kind_all_return(stores: Stores) -> None:
+    await stores.cases.file(a_case())
+    await asyncio.gather(*(stores.cases.decide(_decided(a_case())) for _ in range(50)))
+    assert await stores.cases.get("job_a", 0) == _decided(a_case())
+    assert await _listed(stores.cases) == []
+    assert await _listed(stores.cases, CaseFilter(state=CaseState.CLOSED)) == [_decided(a_case())]
+
+
+async def test_of_two_decisions_of_one_kind_the_first_is_kept_in_row_and_list(stores: Stores) -> None:
+    await stores.cases.file(a_case())
+    first = _decided(a_case())
+    await stores.cases.decide(first)
+    await stores.cases.decide(replace(first, operator="noor", reason="another"))
+    assert await stores.cases.get("job_a", 0) == first
+    assert await _listed(stores.cases, CaseFilter(state=CaseState.CLOSED)) == [first]
+
+
 async def test_filters_choose_among_the_cases_of_a_state(stores: Stores) -> None:
     for n in range(12):
         case = a_case(

@@ -37,8 +37,10 @@ class FakeCaseStore(Faults):
             raise ValueError("A decided case is closed or resubmitted.")
         async with self._call("decide"):
             before = self._cases.get((case.job_id, case.release))
-            dead_at = case.dead_at if before is None else from_text(Case, before).dead_at
-            self._cases[case.job_id, case.release] = to_text(replace(case, dead_at=dead_at))
+            stored = None if before is None else from_text(Case, before)
+            if stored is None or stored.state is not case.state:
+                dead_at = case.dead_at if stored is None else stored.dead_at
+                self._cases[case.job_id, case.release] = to_text(replace(case, dead_at=dead_at))
 
     async def page(self, wanted: CaseFilter, *, limit: int, cursor: str | None) -> CasePage:
         after = "" if cursor is None else from_cursor(wanted, cursor)

@@ -9,6 +9,7 @@ import pytest
 
 from shared.adapters.addresses import BusAddress, StorageAddress
 from shared.adapters.cases_table import CasesTable
+from shared.adapters.clock import SystemRandomness
 from shared.adapters.connections import Connections
 from shared.adapters.open_table import OpenTable
 from shared.adapters.tables import Table
@@ -97,7 +98,7 @@ async def test_short_and_empty_pages_do_not_end_a_query() -> None:
 
 async def test_the_list_of_cases_goes_on_behind_short_and_empty_pages() -> None:
     cases = [_listed(a_case(f"job_{n}"), f"{n}") for n in range(3)]
-    page = await CasesTable(CutConnections([], cases[:1], [], cases[1:])).page(
+    page = await CasesTable(CutConnections([], cases[:1], [], cases[1:]), SystemRandomness()).page(
         CaseFilter(), limit=5, cursor=None
     )
     assert [case.job_id for case in page.cases] == ["job_0", "job_1", "job_2"]
@@ -109,7 +110,7 @@ async def test_a_filter_that_finds_nothing_reads_a_bounded_number_of_rows_and_gi
     pages = [rows[n : n + 200] for n in range(0, 5000, 200)]
     connections = CutConnections(*pages)
     wanted = CaseFilter(category=Category.FIX_INPUT)
-    page = await CasesTable(connections).page(wanted, limit=10, cursor=None)
+    page = await CasesTable(connections, SystemRandomness()).page(wanted, limit=10, cursor=None)
     assert page.cases == ()
     assert page.cursor is not None
     assert connections.asked == 5
@@ -118,7 +119,7 @@ async def test_a_filter_that_finds_nothing_reads_a_bounded_number_of_rows_and_gi
 async def test_a_page_of_cases_reads_one_page_of_rows_however_many_there_are() -> None:
     rows = list(_numbered(Category.CRASHED))
     connections = CutConnections(rows[:11], rows[11:])
-    page = await CasesTable(connections).page(CaseFilter(), limit=10, cursor=None)
+    page = await CasesTable(connections, SystemRandomness()).page(CaseFilter(), limit=10, cursor=None)
     assert len(page.cases) == 10
     assert page.cursor is not None
     assert connections.asked == 1

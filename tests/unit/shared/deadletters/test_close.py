@@ -1,5 +1,6 @@
 """Closing a case: kept with who and why, repeatable, and true in the list whatever dies."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -129,3 +130,25 @@ async def test_an_unreadable_message_is_closed_once(world: World, services: Serv
         await close(services, "msg_3", DECISION)
     (case,) = world.cases.all_cases()
     assert (case.state, case.operator) == (CaseState.CLOSED, "ada")
+
+
+async def test_two_closes_at_once_under_one_key_are_told_apart(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    other = replace(KEYED, reason="Something else.")
+    done = await asyncio.gather(
+        close(services, job.job_id, KEYED), close(services, job.job_id, other), return_exceptions=True
+    )
+    assert sorted(type(each).__name__ for each in done) == ["IdempotencyKeyReused", "NoneType"]
+
+
+async def test_of_two_closes_of_a_message_at_once_the_one_that_is_not_kept_is_told_so(
+    world: World, services: Services
+) -> None:
+    await DeadLetterHandler(services).handle(b"nonsense", {}, 3)
+    other = replace(KEYED, reason="Something else.")
+    done = await asyncio.gather(
+        close(services, "msg_3", KEYED), close(services, "msg_3", other), return_exceptions=True
+    )
+    assert sorted(type(each).__name__ for each in done) == ["AlreadyDone", "NoneType"]
+    (case,) = world.cases.all_cases()
+    assert case.reason == (KEYED if done[0] is None else other).reason

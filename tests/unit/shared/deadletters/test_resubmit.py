@@ -228,6 +228,16 @@ async def test_one_request_sent_twice_at_once_gets_one_answer(world: World, serv
     assert first == second == Resubmitted(job_id=job.job_id, release=1, queued=True)
 
 
+async def test_two_requests_at_once_under_one_key_are_told_apart(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    other = replace(KEYED, reason="Something else.")
+    done = await asyncio.gather(
+        again(services, job, KEYED), again(services, job, other), return_exceptions=True
+    )
+    assert sorted(type(each).__name__ for each in done) == ["IdempotencyKeyReused", "Resubmitted"]
+    assert world.jobs.job(job.job_id).release == 1
+
+
 async def test_a_commit_that_was_repeated_after_its_lost_answer_counts_as_done(
     world: World, services: Services
 ) -> None:
