@@ -89,6 +89,7 @@ async def answered(handler: Handler) -> HttpAnswer:
     except BadRequest as error:
         return problem(error.status, error.problem_code, str(error))
     except (StorageUnavailable, QueueUnavailable) as error:
+        log.warning("answered 503 %s: %s", error.code, error)
         return unavailable(error.code, str(error))
     except ConfigurationError as error:
         log.error("%s", error)
