@@ -109,5 +109,6 @@ async def file_dead_letter(message: func.ServiceBusMessage) -> None:
 
 @app.timer_trigger("timer", schedule=SWEEP_SCHEDULE)
 async def sweep(timer: func.TimerRequest) -> None:  # noqa: ARG001  the trigger's parameter
-    built = await application_or_hold()
+    # Nothing is lost by a tick that fails, and one that waits would hold up a shutdown.
+    built = await application()
     await built.sweep()

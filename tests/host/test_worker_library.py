@@ -88,13 +88,16 @@ def test_the_log_names_the_settings_that_are_missing(bare: Worker) -> None:
     assert all(name in log for name in ("AzureWebJobsStorage", "ServiceBusConnection")), log
 
 
-@pytest.mark.parametrize("name", ["run_job", "file_dead_letter", "sweep"])
-def test_without_settings_a_message_or_tick_is_neither_done_nor_failed_but_held(
-    bare: Worker, name: str
-) -> None:
-    data, metadata = (TIMER, {}) if name == "sweep" else unreadable_message()
-    ended = bare.invoke(name, data, metadata, seconds=1)
+@pytest.mark.parametrize("name", ["run_job", "file_dead_letter"])
+def test_without_settings_a_message_is_neither_done_nor_failed_but_held(bare: Worker, name: str) -> None:
+    ended = bare.invoke(name, *unreadable_message(), seconds=1)
     assert ended.state == "held", ended.error
+
+
+def test_without_settings_a_tick_fails_and_leaves_it_to_the_next(bare: Worker) -> None:
+    ended = bare.invoke("sweep", TIMER)
+    assert ended.state == "raised"
+    assert "ConfigurationError" in str(ended.error)
 
 
 def test_a_webhook_becomes_a_result(running: Running) -> None:
