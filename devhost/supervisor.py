@@ -13,6 +13,7 @@ Report = Callable[[str], None]
 
 STEADY_SECONDS = 2.0
 """A life that ends sooner after its start counts as one of a series of quick deaths."""
+_READY_AGAIN_SECONDS = 90.0
 _BACKOFF_SECONDS = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -28,6 +29,11 @@ def describe_exit(code: int | None) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with code {code}"
+
+
+def called(name: str) -> str:
+    """A part's name at the start of a sentence."""
+    return "Azurite" if name == "azurite" else f"The {name}"
 
 
 class Supervised:
@@ -51,7 +57,7 @@ class Supervised:
         """The process id of the life that is running now."""
         run = self._run
         if run is None or run.exited:
-            raise PartError(f"{self.spec.name} is not running")
+            raise PartError(f"{called(self.spec.name)} is not running")
         return run.pid
 
     @property
@@ -75,7 +81,7 @@ class Supervised:
             what = describe_exit(run.exit_code) if run.exited else f"was not ready after {timeout:.0f} s"
             run.terminate(grace=5)
             raise PartError(
-                f"The {self.spec.name} {what}. Its last lines ({self.spec.log}):\n{run.last_lines()}"
+                f"{called(self.spec.name)} {what}. Its last lines ({self.spec.log}):\n{run.last_lines()}"
             )
         with self._lock:
             self._wanted = True
@@ -92,7 +98,9 @@ class Supervised:
                 return
             time.sleep(0.01)
         tail = self._run.last_lines() if self._run else ""
-        raise PartError(f"The {self.spec.name} was not ready within {timeout:.0f} s. Its last lines:\n{tail}")
+        raise PartError(
+            f"{called(self.spec.name)} was not ready within {timeout:.0f} s. Its last lines:\n{tail}"
+        )
 
     def stop(self, grace: float) -> None:
         """SIGTERM, up to `grace` seconds, then SIGKILL; it stays down until `launch`."""
@@ -101,7 +109,9 @@ class Supervised:
             self._wake.set()
             run = self._run
         if run is not None and not run.terminate(grace):
-            self._report(f"The {self.spec.name} did not end within {grace:.0f} s of SIGTERM; it was killed.")
+            self._report(
+                f"{called(self.spec.name)} did not end within {grace:.0f} s of SIGTERM; it was killed."
+            )
 
     def kill(self, *, restart: bool) -> None:
         """SIGKILL the process. With `restart` the supervisor brings it back, else it stays down."""
@@ -117,7 +127,7 @@ class Supervised:
         """Send a signal, such as SIGSTOP or SIGCONT, to the process that runs now."""
         run = self._run
         if run is None or run.exited:
-            raise PartError(f"{self.spec.name} is not running")
+            raise PartError(f"{called(self.spec.name)} is not running")
         run.send(number)
 
     def _begin(self) -> Run:
@@ -132,11 +142,19 @@ class Supervised:
             self._mourned = run
             self._quick_deaths = self._quick_deaths + 1 if _died_quickly(run) else 0
             delay = restart_delay(self._quick_deaths)
+            died_at = time.monotonic()
         self._report(_obituary(run, delay, show_log=self._quick_deaths > 0))
         self._wake.wait(delay)
         with self._lock:
-            if self._is_wanted(run):
-                self._begin()
+            if not self._is_wanted(run):
+                return
+            new = self._begin()
+        threading.Thread(target=self._say_ready, args=(new, died_at), daemon=True).start()
+
+    def _say_ready(self, run: Run, died_at: float) -> None:
+        if run.wait_ready(_READY_AGAIN_SECONDS) and self._is_wanted(run):
+            seconds = time.monotonic() - died_at
+            self._report(f"{called(self.spec.name)} is ready again after {seconds:.1f} s.")
 
     def _is_wanted(self, run: Run) -> bool:
         return self._wanted and run is self._run
@@ -151,7 +169,6 @@ def _died_quickly(run: Run) -> bool:
 
 def _obituary(run: Run, delay: float, *, show_log: bool) -> str:
     when = f"in {delay:g} s" if delay else "now"
-    text = (
-        f"The {run.spec.name} (process {run.pid}) {describe_exit(run.exit_code)}; starting it again {when}."
-    )
+    who = f"{called(run.spec.name)} (process {run.pid})"
+    text = f"{who} {describe_exit(run.exit_code)}; starting it again {when}."
     return f"{text} Its last lines:\n{run.last_lines()}" if show_log else text

@@ -11,6 +11,7 @@ from devhost.azurite import install
 from devhost.configuration_check import check_configuration
 from devhost.outside.receiver import Receiver
 from devhost.progress import say, step
+from devhost.provision import provision
 from devhost.stack import Part, Stack, StackOptions
 from devhost.tour.client import Client, TourError
 from devhost.tour.steps import Tour
@@ -26,13 +27,15 @@ def main(arguments: Sequence[str]) -> int:
     state: Path = options.state.resolve()
     if options.state == _STATE:
         shutil.rmtree(state, ignore_errors=True)
+    is_first = not (state / "azurite").exists()
     with Receiver() as alerts:
         settings = {"ALERT_WEBHOOK_URL": alerts.url}
         stack = Stack(StackOptions(state=state, extra_settings=settings, check=check_configuration))
         try:
             with step("Starting the local stack"):
                 stack.start()
-            _tour(stack, alerts).run()
+                provision(stack.storage)
+            _tour(stack, alerts, is_first=is_first).run()
         except TourError as failure:
             say(f"The tour stopped: {failure}.\nThe host's last lines ({stack.log(Part.HOST)}):")
             say(stack.last_lines(Part.HOST))
@@ -40,11 +43,13 @@ def main(arguments: Sequence[str]) -> int:
         finally:
             with step("Stopping the local stack"):
                 stack.stop()
-    print("\nThat was the tour. `python3 dev.py up` keeps the stack running for you to try.")
+    logs = stack.log(Part.HOST).parent
+    _tell(f"\nThat was the tour. What the parts wrote: {logs}")
+    _tell("`python3 dev.py up` keeps a stack running for you to try.")
     return 0
 
 
-def _tour(stack: Stack, alerts: Receiver) -> Tour:
+def _tour(stack: Stack, alerts: Receiver, *, is_first: bool) -> Tour:
     return Tour(
         client=Client(stack.url, stack.operator_key),
         storage=stack.storage,
@@ -52,6 +57,7 @@ def _tour(stack: Stack, alerts: Receiver) -> Tour:
         secret=stack.secrets[SOURCE],
         alerts=alerts,
         tell=_tell,
+        is_first=is_first,
     )
 
 

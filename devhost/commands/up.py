@@ -13,7 +13,9 @@ from devhost.commands.curl import ready_curl
 from devhost.configuration_check import check_configuration
 from devhost.ports import is_free
 from devhost.progress import say, step
+from devhost.provision import provision
 from devhost.stack import Part, Stack, StackOptions
+from devhost.tour.client import Client, TourError
 
 _HIGHEST_PORT = 65_535
 
@@ -26,11 +28,12 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     install.ensure(paths.AZURITE_HOME)
     app = options.app.resolve()
+    is_ours = app == paths.ROOT
     stack = Stack(
         StackOptions(
             state=options.state.resolve(),
             app=app,
-            check=check_configuration if app == paths.ROOT else None,
+            check=check_configuration if is_ours else None,
             pipeline=options.pipeline.resolve(),
             settings=options.settings.resolve() if options.settings else None,
             http_port=options.port,
@@ -40,6 +43,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with step("Starting the local stack"):
             stack.start()
+            trouble = _prepare(stack) if is_ours else None
+        if trouble:
+            say(f"{trouble} The host's log: {stack.log(Part.HOST)}")
         _announce(stack, as_json=options.json)
         while True:
             signal.pause()
@@ -48,6 +54,16 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     finally:
         stack.stop()
+
+
+def _prepare(stack: Stack) -> str | None:
+    """Leave nothing of the app's start to the first webhook; what is wrong, if something is."""
+    provision(stack.storage)
+    try:
+        health = Client(stack.url, stack.operator_key).get("/api/health")
+    except TourError as failure:
+        return f"The app is not healthy: {failure}."
+    return None if health.code == 200 else f"The app is not healthy: GET /api/health answered {health.code}."
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -90,6 +106,7 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         print(json.dumps(description(stack)), flush=True)
         return
     lines = [
+        f"URL           {stack.url}",
         f"Webhooks      {stack.url}/api/webhooks/<source>   ({', '.join(s.name for s in stack.sources)})",
         f"Health        {stack.url}/api/health",
         f"Operator key  {stack.operator_key}   (header x-functions-key)",

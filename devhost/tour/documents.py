@@ -1,9 +1,7 @@
 """The tour's documents, put where an uploader would put them: into blob storage, outside the app."""
 
-import contextlib
 from pathlib import Path
 
-from azure.core.exceptions import ResourceExistsError
 from azure.storage.blob import BlobServiceClient
 
 _HERE = Path(__file__).resolve().parent
@@ -14,13 +12,14 @@ PICTURE = _HERE / "harbour-plan.png"
 
 
 def put(storage: str, document: Path) -> str:
-    """Store the file under `inputs/documents/`; the reference a webhook names it by. Idempotent."""
+    """Store the file under `inputs/documents/`; the reference a webhook names it by. Idempotent.
+
+    The container must be there.
+    """
     path = f"{FOLDER}/{document.name}"
     with (
         BlobServiceClient.from_connection_string(storage) as service,
         service.get_container_client(CONTAINER) as container,
     ):
-        with contextlib.suppress(ResourceExistsError):
-            container.create_container()
         container.upload_blob(path, document.read_bytes(), overwrite=True)
     return f"{CONTAINER}/{path}"

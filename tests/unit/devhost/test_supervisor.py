@@ -1,6 +1,7 @@
 """A part that dies is started again."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from functools import partial
@@ -30,8 +31,12 @@ class Stage:
         self.said: list[str] = []
         self.parts: list[Supervised] = []
 
-    def part(self, code: str) -> Supervised:
-        made = Supervised(program(self.folder, code), self.guardian, self.said.append)
+    @property
+    def deaths(self) -> list[str]:
+        return [text for text in self.said if "starting it again" in text]
+
+    def part(self, code: str, name: str = "part") -> Supervised:
+        made = Supervised(program(self.folder, code, name), self.guardian, self.said.append)
         self.parts.append(made)
         return made
 
@@ -46,13 +51,15 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_part_killed_from_outside_is_back_within_a_second_and_it_is_said(stage: Stage) -> None:
-    part = stage.part(STEADY)
+    part = stage.part(STEADY, "azurite")
     part.start(10)
     first = part.pid
     os.kill(first, signal.SIGKILL)
     eventually(lambda: part.is_ready and part.lives == 2, "a second life", timeout=5)
     assert part.pid != first
-    assert "was ended by SIGKILL; starting it again now" in stage.said[0]
+    assert stage.said[0].startswith(f"Azurite (process {first}) was ended by SIGKILL; starting it again now")
+    eventually(lambda: len(stage.said) == 2, "it is said that it is back")
+    assert re.fullmatch(r"Azurite is ready again after \d\.\d s\.", stage.said[1])
 
 
 def test_a_part_killed_again_and_again_is_back_without_delay(stage: Stage) -> None:
@@ -61,17 +68,18 @@ def test_a_part_killed_again_and_again_is_back_without_delay(stage: Stage) -> No
     for life in range(2, 6):
         part.kill(restart=True)
         eventually(partial(_lives, part, life), f"life {life}")
-    assert all("again now" in text for text in stage.said)
+    assert len(stage.deaths) == 4
+    assert all("again now" in text for text in stage.deaths)
 
 
 def test_a_part_that_keeps_ending_by_itself_is_started_more_and_more_slowly(stage: Stage) -> None:
     part = stage.part(READY + "time.sleep(0.3); import sys; sys.exit('broken pipe organ')")
     part.start(10)
-    eventually(lambda: len(stage.said) >= 3, "three deaths are reported")
-    assert "again now" in stage.said[0]
-    assert "again in 0.5 s" in stage.said[1]
-    assert "again in 1 s" in stage.said[2]
-    assert "broken pipe organ" in stage.said[1]
+    eventually(lambda: len(stage.deaths) >= 3, "three deaths are reported")
+    assert "again now" in stage.deaths[0]
+    assert "again in 0.5 s" in stage.deaths[1]
+    assert "again in 1 s" in stage.deaths[2]
+    assert "broken pipe organ" in stage.deaths[1]
 
 
 def test_the_delay_between_starts_is_bounded() -> None:
@@ -111,7 +119,7 @@ def test_a_part_killed_without_restart_stays_down_until_started(stage: Stage) ->
 def test_stop_interrupts_a_waiting_restart(stage: Stage) -> None:
     part = stage.part(READY + "time.sleep(0.3); import sys; sys.exit(1)")
     part.start(10)
-    eventually(lambda: len(stage.said) >= 3, "it waits a second before the next life")
+    eventually(lambda: len(stage.deaths) >= 3, "it waits a second before the next life")
     part.stop(grace=5)
     lives = part.lives
     assert not part.is_ready

@@ -86,6 +86,7 @@ def test_a_dead_host_is_started_again_and_it_is_said(app: Path) -> None:
                 return False
 
         eventually(answers, "the host answers at the same address")
+        eventually(lambda: "The host is ready again after" in (app / "stderr").read_text(), "it is said")
 
 
 def test_a_person_is_shown_addresses_keys_and_a_curl_that_works(app: Path) -> None:
@@ -97,7 +98,8 @@ def test_a_person_is_shown_addresses_keys_and_a_curl_that_works(app: Path) -> No
             assert line, (app / "stderr").read_text()
             shown += line
     assert all(
-        name in shown for name in ("Webhooks", "Operator key", "Service Bus", "Storage", "Secret of github")
+        name in shown
+        for name in ("URL", "Webhooks", "Operator key", "Service Bus", "Storage", "Secret of github")
     )
     assert "curl -sS" in shown
 
