@@ -1,6 +1,7 @@
 """Run functions: async ones on the event loop, sync ones in a thread pool, each under `functionTimeout`."""
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -17,6 +18,8 @@ from devhost.functions.watchdog import Watchdog
 
 WORKER_DIED = 70
 """Exit code when a function overran `functionTimeout` or ended the process: a supervisor starts a new one."""
+
+_LONGEST_TEXT = 300
 
 
 def die(reason: str) -> None:
@@ -51,10 +54,13 @@ class Invoker:
         """Wait until nothing runs."""
         await self._idle.wait()
 
-    async def invoke(self, function: FunctionDefinition, argument: Any, trace: TraceContext) -> Any:
+    async def invoke(
+        self, function: FunctionDefinition, argument: Any, trace: TraceContext, *, repeat: bool = False
+    ) -> Any:
         """Call the function with its trigger argument and return what it returned.
 
-        Its exception passes through. A value returned without a `$return` binding raises RuntimeError, after
+        Its exception passes through, and is logged with its trace unless this is the `repeat` of a call that
+        failed before. A value returned without a `$return` binding raises RuntimeError, after
         the function's work is done.
         """
         invocation_id = str(uuid.uuid4())
@@ -66,7 +72,7 @@ class Invoker:
             result = await self._call(function, arguments, label)
             _check_result(function, result)
         except Exception as error:
-            host_log.error("event=failed %s ms=%d", label, _since(started), exc_info=error)
+            _log_failure(label, _since(started), error, trace=not repeat)
             raise
         finally:
             self._leave(invocation_id)
@@ -115,6 +121,18 @@ class Invoker:
 def _check_result(function: FunctionDefinition, result: object) -> None:
     if result is not None and function.return_binding is None:
         raise RuntimeError(f"function {function.name!r} without a $return binding returned a non-None value")
+
+
+def _log_failure(label: str, milliseconds: int, error: Exception, *, trace: bool) -> None:
+    text = " ".join(str(error).split())[:_LONGEST_TEXT]
+    host_log.error(
+        "event=failed %s ms=%d error=%s text=%s",
+        label,
+        milliseconds,
+        type(error).__name__,
+        json.dumps(text, ensure_ascii=False),
+        exc_info=error if trace else None,
+    )
 
 
 def _since(started: float) -> int:

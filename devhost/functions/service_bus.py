@@ -6,6 +6,7 @@ ServiceBusListener.cs in Azure/azure-sdk-for-net.
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ from devhost.functions.settings import AppSettings
 _BACKOFF_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.2, 5.0)
 _FIRST_ATTEMPT_SECONDS = 5.0
 _DEFAULT_CONNECTION = "ServiceBus"
+_REMEMBERED = 1000
 
 
 class QueueListener:
@@ -56,6 +58,8 @@ class QueueListener:
         self._pump: asyncio.Task[None] | None = None
         self._trouble: str | None = None
         self._failures = 0
+        # Of messages that failed here: a delivery count would not do, it goes on in the dead-letter queue.
+        self._failed: deque[int | None] = deque(maxlen=_REMEMBERED)
 
     async def start(self) -> None:
         """Listen in the background, after a first attempt; a broker that is away stops nothing."""
@@ -149,8 +153,15 @@ class QueueListener:
         try:
             data = body_of(message, binary=self._binary)
             argument = convert.decode(self._function, data, metadata_of(message))
-            await self._invoker.invoke(self._function, argument, _trace_of(application_properties(message)))
+            await self._invoker.invoke(
+                self._function,
+                argument,
+                _trace_of(application_properties(message)),
+                repeat=message.sequence_number in self._failed,
+            )
         except Exception as error:  # noqa: BLE001 - whatever the function raises abandons its message
+            if message.sequence_number not in self._failed:
+                self._failed.append(message.sequence_number)
             host_log.debug("event=abandoning error=%s", type(error).__name__)
             return False
         finally:

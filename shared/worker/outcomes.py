@@ -147,7 +147,7 @@ async def _bury(services: Services, claimed: Snapshot, bury: Bury, until: dateti
         return
     await reach(Point.WORKER_AFTER_DEAD)
     services.telemetry.count("jobs_dead", task_type=job.task_type, code=bury.code)
-    raise DeadLettered(job.job_id, bury.code)
+    raise DeadLettered(job.job_id, bury.code) from None
 
 
 def _attempt_row(services: Services, job: Job, ended: datetime, outcome: str) -> Row:

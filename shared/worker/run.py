@@ -115,14 +115,14 @@ class Worker:
         services = self._services
         match admission:
             case NoSuchJob():
-                raise DeadLettered(message.job_id, "no_such_job")
+                raise DeadLettered(message.job_id, "no_such_job") from None
             case Finished():
                 assert snapshot is not None
                 await finish(services, snapshot.job, message.release)
             case Stale():
                 services.telemetry.count("stale_messages")
             case AlreadyDead():
-                raise DeadLettered(message.job_id, "already_dead")
+                raise DeadLettered(message.job_id, "already_dead") from None
             case NotYet(until):
                 await nudge_or_hold(services, message, until)
                 await reach(Point.WORKER_AFTER_NUDGE)
@@ -131,7 +131,7 @@ class Worker:
                 await services.jobs.commit(snapshot, job, [services.timeline(job, "dead", code="crashed")])
                 await reach(Point.WORKER_AFTER_DEAD)
                 services.telemetry.count("jobs_dead", task_type=job.task_type, code="crashed")
-                raise DeadLettered(message.job_id, "crashed")
+                raise DeadLettered(message.job_id, "crashed") from None
             case Claimable(job):
                 assert snapshot is not None
                 await reach(Point.WORKER_BEFORE_CLAIM)

@@ -77,6 +77,8 @@ def test_a_failing_message_is_redelivered_and_then_handed_to_the_dead_letter_fun
         broker.send(b"poison")
         log = host.wait_for_log("DEAD {")
         assert re.findall(r'GOT .*"count": (\d)', log) == ["1", "2", "3", "4", "5"]
+        assert len(re.findall(r'event=failed function=work .* error=ValueError text="planned"', log)) == 5
+        assert log.count("Traceback") == 1
         seen = json.loads(log.partition("DEAD ")[2].splitlines()[0])
         assert seen["reason"] is None
         assert seen["properties"]["DeadLetterReason"] == "MaxDeliveryCountExceeded"

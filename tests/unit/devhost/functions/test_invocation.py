@@ -54,6 +54,21 @@ async def test_an_exception_of_the_function_passes_through() -> None:
         await _invoke(Invoker(None), _function(call))
 
 
+@pytest.mark.parametrize("repeat", [False, True])
+async def test_a_failure_is_one_line_and_has_its_trace_the_first_time_only(
+    caplog: pytest.LogCaptureFixture, *, repeat: bool
+) -> None:
+    async def call(x: object) -> None:
+        raise LookupError("line one\nline two")
+
+    with pytest.raises(LookupError):
+        await Invoker(None).invoke(_function(call), 7, child_trace(None), repeat=repeat)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("event=failed function=fn invocation=")
+    assert record.getMessage().endswith('error=LookupError text="line one line two"')
+    assert (record.exc_info is None) is repeat
+
+
 async def test_a_value_without_a_return_binding_is_an_error_after_the_work() -> None:
     done: list[object] = []
 
