@@ -6,7 +6,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
@@ -16,8 +24,8 @@ from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_jso
 from shared.http.views import case_view, decision_view, failure_view, timeline_view
 from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
+from shared.printable import clean_text, is_blank, one_line
 from shared.services import Services
-from shared.webhooks.identity import clean_text
 from shared.webhooks.parsing import parse_object
 from shared.webhooks.rejections import WebhookRejected
 
@@ -27,15 +35,31 @@ LATEST_START = timedelta(days=30)
 _KEY_LIMIT = 255
 _MESSAGE_CASE = re.compile(r"msg_[0-9]{1,20}(?:_[0-9a-f]{8})?")
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+_BLANK = "blank"
+_SHAPES = {
+    "operator": "text of 1 to 200 characters",
+    "reason": "text of 1 to 2000 characters",
+    "input_ref": "text of 1 to 1100 characters",
+    "at": "a time with its offset from UTC, such as 2026-07-27T10:15:00Z",
+}
 E = TypeVar("E", bound=StrEnum)
+
+
+def _visible(text: str) -> str:
+    if is_blank(text):
+        raise PydanticCustomError(_BLANK, "blank")
+    return one_line(text)
+
+
+Operator = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_visible)]
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000), AfterValidator(_visible)]
 
 
 class CloseBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    operator: Annotated[Words, Field(max_length=200)]
-    reason: Words
+    operator: Operator
+    reason: Reason
 
 
 class ResubmitBody(CloseBody):
@@ -137,19 +161,23 @@ def _body(model: type[B], request: HttpRequest) -> B:
 
 def _bad_body(model: type[CloseBody], error: ValidationError) -> BadRequest:
     """What is wrong with which field, without what was sent: not even the name of a field that is none."""
-    details = error.errors(include_url=False, include_input=False, include_context=False)
-    fields = [(str(item["loc"][0]), item["msg"]) for item in details if item["type"] != "extra_forbidden"]
-    names = {name for name, _ in fields}
-    texts = [f"`{name}`: {message}" for name, message in fields]
+    details = error.errors(include_url=False, include_context=False)
+    fields = {str(item["loc"][0]): item for item in details if item["type"] != "extra_forbidden"}
+    missing = [name for name, item in fields.items() if _is_missing(item)]
+    texts = [f"`{name}` must be {_SHAPES[name]}." for name in fields if name not in missing]
     if len(fields) < len(details):
-        texts.append(f"There are other fields than {', '.join(f'`{name}`' for name in model.model_fields)}")
-    text = "; ".join(texts)
-    for required in ("operator", "reason"):
-        if required in names:
-            return BadRequest(
-                f"A decision needs an operator and a reason. {text}", code=f"{required}_required"
-            )
-    return BadRequest(text)
+        names = ", ".join(f"`{name}`" for name in model.model_fields)
+        texts.append(f"There are other fields than {names}.")
+    if not missing:
+        return BadRequest(" ".join(texts))
+    texts[:0] = ["A decision needs an operator and a reason."]
+    texts += [f"`{name}` is missing or blank." for name in missing]
+    return BadRequest(" ".join(texts), code=f"{missing[0]}_required")
+
+
+def _is_missing(item: ErrorDetails) -> bool:
+    needed = item["loc"][0] in {"operator", "reason"}
+    return needed and (item["type"] in {"missing", _BLANK} or item["input"] is None)
 
 
 def _content(value: Any) -> bytes | None:

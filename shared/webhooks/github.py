@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
+from shared.printable import clean_text
 from shared.webhooks.base import UnusableSecret, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.identity import body_id, event_label
 from shared.webhooks.parsing import FORM, JSON, media_type, parse_object, require_identity_encoding
@@ -58,7 +59,7 @@ class GitHub:
         payload = parse_object(raw)
         return (
             WebhookEvent(
-                event_id=_matching(_DELIVERY, request, "x-github-delivery") or body_id(request.body),
+                event_id=_event_id(request),
                 event_type=_event_type(request, payload),
                 account=_matching(_HOOK, request, "x-github-hook-id"),
                 event_time=None,
@@ -66,6 +67,17 @@ class GitHub:
                 raw=raw,
             ),
         )
+
+
+def _event_id(request: WebhookRequest) -> str:
+    """The delivery's id; the body's where there is none.
+
+    An id of another form than GitHub's gets a space, so that it is stored as its keyed hash only.
+    """
+    delivery = request.headers.get("x-github-delivery", "").strip()
+    if not delivery:
+        return body_id(request.body)
+    return delivery if _DELIVERY.fullmatch(delivery) else f"delivery {clean_text(delivery)}"
 
 
 def _matching(pattern: re.Pattern[str], request: WebhookRequest, header: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from jmespath.exceptions import JMESPathError
 
 from shared.pipeline.model import Expression, Route, SourcePolicy
+from shared.printable import clean_text
 from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
-from shared.webhooks.identity import clean_text
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
+from shared.printable import clean_text
 from shared.webhooks.base import UnusableSecret, Verified, WebhookEvent, WebhookRequest
-from shared.webhooks.identity import clean_text, event_label
+from shared.webhooks.identity import event_label
 from shared.webhooks.parsing import JSON, media_type, parse_object, require_identity_encoding
 from shared.webhooks.rejections import BadSignature, MalformedBody, StaleTimestamp, UnsupportedMediaType
 from shared.webhooks.signatures import hmac_sha256, matching_key

@@ -133,7 +133,7 @@ async def test_an_unreadable_message_is_shown_and_closed(services: Services) -> 
 async def test_what_is_no_case_is_not_found(services: Services, route: str, case_id: str) -> None:
     status, document = await call(services, route, case_id, DECISION)
     assert (status, document["code"]) == (404, "case_not_found")
-    assert "MARKED" not in document["detail"]
+    assert document["detail"] == "There is no case of this id."
 
 
 async def test_a_resubmit_answers_with_its_release(world: World, services: Services) -> None:
@@ -183,9 +183,14 @@ async def test_an_input_may_be_given_as_text_or_json(
         (b"\xff", "malformed_body"),
         ({"operator": "ada"}, "reason_required"),
         ({"operator": "ada", "reason": "  "}, "reason_required"),
-        ({"operator": "ada", "reason": 5}, "reason_required"),
+        ({"operator": "ada", "reason": 5}, "bad_request"),
+        ({"operator": "ada", "reason": None}, "reason_required"),
+        ({"operator": "ada", "reason": "\u200b\x00 \u2028\x1b"}, "reason_required"),
+        ({"operator": "\x00\u202e", "reason": "r"}, "operator_required"),
+        ({"operator": "o" * 201, "reason": ""}, "reason_required"),
+        ({"operator": "ada", "reason": "MARKED" * 400}, "bad_request"),
         ({"reason": "MARKED"}, "operator_required"),
-        ({"operator": "MARKED" * 50, "reason": "r"}, "operator_required"),
+        ({"operator": "MARKED" * 50, "reason": "r"}, "bad_request"),
         (DECISION | {"MARKED": 1}, "bad_request"),
         (DECISION | {"at": "MARKED"}, "bad_request"),
         (DECISION | {"at": "2026-07-27T10:15:00"}, "bad_request"),
@@ -193,7 +198,7 @@ async def test_an_input_may_be_given_as_text_or_json(
         (DECISION | {"input_ref": ""}, "bad_request"),
         (DECISION | {"input_ref": "MARKED\ud800"}, "bad_request"),
         (DECISION | {"input_ref": "inputs/documents/a", "input": "b"}, "bad_request"),
-        ({"operator": "\ud800", "reason": "r"}, "operator_required"),
+        ({"operator": "\ud800", "reason": "r"}, "bad_request"),
     ],
 )
 async def test_a_bad_decision_changes_nothing_and_is_not_echoed(
@@ -204,6 +209,26 @@ async def test_a_bad_decision_changes_nothing_and_is_not_echoed(
     assert (status, document["code"]) == (400, code)
     assert "MARKED" not in document["detail"]
     assert world.jobs.job(job.job_id) == job
+
+
+async def test_a_wrong_field_is_told_in_our_own_words(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    body = {"operator": "o" * 201, "reason": 5, "at": "soon", "input_ref": "", "else": 1}
+    _, document = await call(services, "resubmit_case", job.job_id, body)
+    assert document["detail"] == (
+        "`operator` must be text of 1 to 200 characters. `reason` must be text of 1 to 2000 characters. "
+        "`input_ref` must be text of 1 to 1100 characters. "
+        "`at` must be a time with its offset from UTC, such as 2026-07-27T10:15:00Z. "
+        "There are other fields than `operator`, `reason`, `input_ref`, `input`, `at`."
+    )
+
+
+async def test_operator_and_reason_are_kept_as_one_visible_line(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    body = {"operator": " a\u202eda ", "reason": "It is\x1b[0m there\x00."}
+    assert (await call(services, "close_case", job.job_id, body))[0] == 200
+    _, shown = await call(services, "show_case", job.job_id)
+    assert (shown["operator"], shown["reason"]) == ("a?da", "It is?[0m there?.")
 
 
 async def test_a_body_over_the_limit_is_refused(world: World, services: Services) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shared.webhooks.base import UnusableSecret, WebhookRequest
 from shared.webhooks.github import GitHub
+from shared.webhooks.pseudonyms import event_pseudonym
 from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
 from tests.unit.shared.webhooks.requests import (
     FIVE_MINUTES,
@@ -232,13 +233,25 @@ def test_an_action_that_is_no_text_is_malformed() -> None:
         SCHEME.read(github_request(b'{"action":1}'))
 
 
-@pytest.mark.parametrize("delivery", ["", "é", "a b", "x" * 65])
-def test_without_a_usable_delivery_id_the_body_is_the_identity(delivery: str) -> None:
+@pytest.mark.parametrize("delivery", ["", " ", "\t"])
+def test_without_a_delivery_id_the_body_is_the_identity(delivery: str) -> None:
     (event,) = SCHEME.read(github_request(ISSUE, x_github_delivery=delivery))
     (again,) = SCHEME.read(github_request(ISSUE, x_github_delivery=delivery))
     (other,) = SCHEME.read(github_request(ISSUE + b" ", x_github_delivery=delivery))
     assert event.event_id == again.event_id != other.event_id
     assert event.event_id.startswith("sha256-")
+
+
+@pytest.mark.parametrize(
+    "delivery", ["é", "a b", "x" * 65, "a_b", "x" * 5000, "\ud800", "sha256-" + "0" * 64]
+)
+def test_an_odd_delivery_id_is_an_identity_and_is_never_stored_as_it_is(delivery: str) -> None:
+    (event,) = SCHEME.read(github_request(ISSUE, x_github_delivery=delivery))
+    (again,) = SCHEME.read(github_request(ISSUE + b" ", x_github_delivery=delivery))
+    (other,) = SCHEME.read(github_request(ISSUE, x_github_delivery=delivery + "1"))
+    assert event.event_id == again.event_id != other.event_id
+    stored = event_pseudonym(event.event_id, b"k" * 32)
+    assert (stored[:2], len(stored)) == ("h_", 42)
 
 
 def test_an_empty_body_with_its_own_good_signature_is_malformed() -> None:

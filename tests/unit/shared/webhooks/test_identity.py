@@ -4,25 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.webhooks.identity import LONGEST_LABEL, body_id, clean_text, event_label
+from shared.webhooks.identity import LONGEST_LABEL, body_id, event_label
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=300)
-
-
-@given(ANY_TEXT)
-def test_cleaned_text_can_be_encoded_and_stays_the_same_when_it_could_before(text: str) -> None:
-    cleaned = clean_text(text)
-    cleaned.encode()
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        assert "\ufffd" in cleaned or len(cleaned) < len(text)
-    else:
-        assert cleaned == text
-
-
-def test_a_split_pair_of_surrogates_is_joined() -> None:
-    assert clean_text("\ud83d\ude00 \ud83d") == "\U0001f600 \ufffd"
 
 
 @given(ANY_TEXT)
