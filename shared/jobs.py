@@ -132,14 +132,17 @@ class Job:
         return self.state is JobState.DEAD and self.case_release == self.release
 
     def moved(self, state: JobState, at: datetime, **changes: Any) -> Self:
-        """The job in `state`, with `changes`. Raises IllegalTransition for what the table does not hold."""
+        """The job in `state`, with `changes`. Raises IllegalTransition for what the table does not hold.
+
+        `updated_at` never goes back: storage tells its time in whole seconds, and clocks differ.
+        """
         if state not in TRANSITIONS[self.state]:
             raise IllegalTransition(f"{self.job_id}: {self.state} cannot become {state}")
-        return replace(self, state=state, updated_at=at, **changes)
+        return replace(self, state=state, updated_at=max(at, self.updated_at), **changes)
 
     def changed(self, at: datetime, **changes: Any) -> Self:
         """The job in the same state, with `changes`."""
-        return replace(self, updated_at=at, **changes)
+        return replace(self, updated_at=max(at, self.updated_at), **changes)
 
 
 def job_id_for(source: str, account: str, event_id: str) -> str:

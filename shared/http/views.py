@@ -59,4 +59,13 @@ def case_view(case: Case) -> dict[str, Any]:
 def decision_view(row: Row) -> dict[str, Any]:
     """A decision without the caller's Idempotency-Key and its hash, which are for the machine."""
     hidden = {"idempotency_key", "request_hash"}
-    return {name: value for name, value in row.data.items() if name not in hidden and value is not None}
+    view = {name: value for name, value in row.data.items() if name not in hidden and value is not None}
+    return view | _times(row, "at")
+
+
+def attempt_view(row: Row) -> dict[str, Any]:
+    return {**row.data, **_times(row, "started_at", "ended_at")}
+
+
+def _times(row: Row, *names: str) -> dict[str, str]:
+    return {name: time_text(datetime.fromisoformat(row.data[name])) for name in names if name in row.data}

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -26,6 +27,14 @@ def test_a_job_moves_only_as_the_table_says(old: JobState, new: JobState) -> Non
     else:
         with pytest.raises(IllegalTransition):
             job.moved(new, world.clock.now())
+
+
+def test_the_time_of_change_never_goes_back() -> None:
+    job = new_job(World(), state=JobState.RUNNING)
+    earlier, later = job.updated_at - timedelta(seconds=1), job.updated_at + timedelta(seconds=1)
+    assert job.moved(JobState.SUCCEEDED, earlier).updated_at == job.updated_at
+    assert job.changed(earlier).updated_at == job.updated_at
+    assert job.moved(JobState.SUCCEEDED, later).updated_at == job.changed(later).updated_at == later
 
 
 def test_a_dead_job_leaves_only_by_a_decision() -> None:
