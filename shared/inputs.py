@@ -98,7 +98,14 @@ async def read_input(services: Services, job: Job, limit: int) -> TaskInput:
     if content is None:
         raise DocumentMissing
     name = ref.rsplit("/", 1)[-1]
-    return TaskInput(ref=ref, name=name, size=len(content), content_type=info.content_type, content=content)
+    return TaskInput(
+        ref=ref,
+        name=name,
+        size=len(content),
+        content_type=info.content_type,
+        content=content,
+        own=is_own(job.job_id, ref),
+    )
 
 
 async def _read_inline(services: Services, job_id: str, ref: str) -> TaskInput:
@@ -111,4 +118,5 @@ async def _read_inline(services: Services, job_id: str, ref: str) -> TaskInput:
         size=len(row.content),
         content_type=row.data.get("content_type"),
         content=row.content,
+        own=True,
     )

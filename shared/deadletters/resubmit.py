@@ -42,6 +42,7 @@ class Resubmission:
 
     input_ref: str | None = None
     content: bytes | None = None
+    content_type: str | None = None
     at: datetime | None = None
 
 
@@ -135,7 +136,7 @@ async def _released(services: Services, job: Job, wanted: Resubmission) -> tuple
     not_before = wanted.at if wanted.at is not None and wanted.at > now else None
     input_ref, rows = job.input_ref, []
     if wanted.content is not None:
-        placed = place_input(job.job_id, wanted.content)
+        placed = place_input(job.job_id, wanted.content, wanted.content_type)
         await store_input(services, placed)
         input_ref, rows = placed.ref, [placed.row] if placed.row else []
     elif wanted.input_ref is not None:

@@ -85,12 +85,17 @@ _MAX_CONTROL_SHARE = 0.01
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1b")) + b"\x7f"
 
 
-def detect_format(content: bytes, *, name: str, content_type: str | None) -> DocumentFormat:
+def detect_format(
+    content: bytes, *, name: str, content_type: str | None, trusted: bool = False
+) -> DocumentFormat:
     """Return the format; raise `UnsupportedFormat` naming the kind found, or `DocumentUnreadable`.
 
     A PDF named `.txt` is a PDF; text of unknown name and type is plain text; an empty file counts as text;
-    something named a PDF that has no PDF header is a damaged one.
+    something named a PDF that has no PDF header is a damaged one. With `trusted`, the content type was given
+    by the app itself, and what it calls plain text is that, whatever it begins with.
     """
+    if trusted and _media_type(content_type) == "text/plain":
+        return DocumentFormat.TEXT
     head = content[:HEAD_BYTES]
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     declared = _declared(name, content_type)

@@ -35,13 +35,17 @@ class DocumentReader:
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.concurrency)
 
-    async def read(self, content: bytes, *, name: str, content_type: str | None = None) -> Document:
+    async def read(
+        self, content: bytes, *, name: str, content_type: str | None = None, trusted: bool = False
+    ) -> Document:
         """Return the document with at least one letter or digit of text.
 
         Raises a `DocumentError`, or `DocumentReaderUnavailable`. A PDF's time limit starts with its
-        process, not with the wait for a free one.
+        process, not with the wait for a free one. `trusted` is for `detect_format`.
         """
-        kind = await asyncio.to_thread(detect_format, content, name=name, content_type=content_type)
+        kind = await asyncio.to_thread(
+            detect_format, content, name=name, content_type=content_type, trusted=trusted
+        )
         if kind is DocumentFormat.PDF:
             document = await self._read_pdf(content)
         else:

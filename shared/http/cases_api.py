@@ -21,13 +21,14 @@ from shared.deadletters.decisions import Decision
 from shared.deadletters.refusals import CaseNotFound
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
-from shared.http.views import case_view, decision_view, failure_view, timeline_view
+from shared.http.views import attempt_view, case_view, decision_view, failure_view, timeline_view
 from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
 from shared.printable import clean_text, is_blank, one_line
 from shared.services import Services
 from shared.webhooks.parsing import parse_object
 from shared.webhooks.rejections import WebhookRejected
+from shared.webhooks.routing import TEXT
 
 PAGE_LIMIT = 100
 BODY_LIMIT = 1024 * 1024
@@ -99,7 +100,7 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
             "status": job.state.value,
             "job_release": job.release,
             "failure": failure_view(job.failure) if job.failure else None,
-            "attempt_log": [dict(row.data) for row in await rows(case_id, RowKind.ATTEMPT)],
+            "attempt_log": [attempt_view(row) for row in await rows(case_id, RowKind.ATTEMPT)],
             "decisions": [decision_view(row) for row in await rows(case_id, RowKind.DECISION)],
             "timeline": [timeline_view(row) for row in await rows(case_id, RowKind.TIMELINE)],
         }
@@ -112,7 +113,10 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
     if body.input_ref is not None and body.input is not None:
         raise BadRequest("Give `input_ref` or `input`, not both.", code="bad_request")
     wanted = Resubmission(
-        input_ref=body.input_ref, content=_content(body.input), at=_start(services, body.at)
+        input_ref=body.input_ref,
+        content=_content(body.input),
+        content_type=TEXT if isinstance(body.input, str) else None,
+        at=_start(services, body.at),
     )
     done = await resubmit(services, _case_id(request), _decision(body, request), wanted)
     answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}

@@ -27,6 +27,8 @@ class TaskInput:
     """Bytes."""
     content_type: str | None
     content: bytes = field(repr=False)
+    own: bool = False
+    """Whether it came with the event or a decision, so that `content_type` is the app's own word."""
 
 
 @dataclass(frozen=True, slots=True)

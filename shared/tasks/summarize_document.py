@@ -41,7 +41,10 @@ class SummarizeDocument:
         """
         check_size(max(task_input.size, len(task_input.content)), self.limits.max_document_bytes)
         document = await self.reader.read(
-            task_input.content, name=task_input.name, content_type=task_input.content_type
+            task_input.content,
+            name=task_input.name,
+            content_type=task_input.content_type,
+            trusted=task_input.own,
         )
         summary = await self.summarizer.summarize(document.text, sentences=self.limits.max_sentences)
         digest = await asyncio.to_thread(lambda: hashlib.sha256(task_input.content).hexdigest())

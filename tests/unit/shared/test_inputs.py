@@ -33,6 +33,7 @@ async def test_an_input_comes_back_as_it_was_placed(world: World, services: Serv
     await world.jobs.insert(job, [placed.row] if placed.row else [])
     found = await read_input(services, replace(job, input_ref=placed.ref), LIMIT)
     assert (found.content, found.size, found.content_type) == (b"x" * size, size, "text/plain")
+    assert found.own
 
 
 def test_the_same_content_has_the_same_place() -> None:
@@ -74,7 +75,8 @@ async def test_each_input_that_cannot_be_read_has_its_own_error(world: World, se
     await _error(services, replace(job, input_ref="inputs/documents/none.txt"), DocumentMissing)
     await _error(services, replace(job, input_ref=f"inline/{job.job_id}/{'a' * 64}"), DocumentMissing)
     await _error(services, job, DocumentTooLarge, limit=5)
-    assert (await read_input(services, job, 15)).content == b"A short report."
+    document = await read_input(services, job, 15)
+    assert (document.content, document.own) == (b"A short report.", False)
 
 
 async def test_a_document_that_grows_while_it_is_read_is_too_large(world: World, services: Services) -> None:

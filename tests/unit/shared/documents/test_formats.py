@@ -12,6 +12,20 @@ def test_a_pdf_is_a_pdf_whatever_its_name(name: str) -> None:
     assert detect_format(text_pdf(), name=name, content_type="text/plain") is DocumentFormat.PDF
 
 
+@pytest.mark.parametrize(
+    "content", [b"%PDF-1.7 begins a PDF.", b"PK\x03\x04", b"<html> is a tag.", b"MM\x00*"]
+)
+def test_what_the_app_itself_calls_plain_text_is_not_sniffed(content: bytes) -> None:
+    kind = "text/plain; charset=utf-8"
+    found = detect_format(content, name="inline", content_type=kind, trusted=True)
+    assert found is DocumentFormat.TEXT
+
+
+def test_any_other_type_of_the_app_s_own_is_sniffed() -> None:
+    found = detect_format(text_pdf(), name="inline", content_type="application/octet-stream", trusted=True)
+    assert found is DocumentFormat.PDF
+
+
 def test_a_pdf_header_may_follow_junk_when_the_name_says_pdf() -> None:
     content = b"HTTP/1.1 200 OK\n\n" + text_pdf()
     assert detect_format(content, name="plan.PDF", content_type=None) is DocumentFormat.PDF

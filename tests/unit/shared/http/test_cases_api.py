@@ -11,6 +11,7 @@ from shared.deadletters.handler import DeadLetterHandler
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.inputs import place_input
 from shared.jobs import JobState
+from shared.ports import RowKind
 from shared.services import Services
 from tests.support.application import build_intake, build_services, new_job, store
 from tests.support.cases import filed_job
@@ -160,11 +161,15 @@ async def test_without_the_bus_a_resubmit_says_that_it_is_stored(world: World, s
 
 
 @pytest.mark.parametrize(
-    ("given", "content"),
-    [("A text.", b"A text."), ({"a": "\u00e9"}, '{"a": "\u00e9"}'.encode()), ("\ud800", "\ufffd".encode())],
+    ("given", "content", "content_type"),
+    [
+        ("A text.", b"A text.", "text/plain; charset=utf-8"),
+        ({"a": "\u00e9"}, '{"a": "\u00e9"}'.encode(), None),
+        ("\ud800", "\ufffd".encode(), "text/plain; charset=utf-8"),
+    ],
 )
 async def test_an_input_may_be_given_as_text_or_json(
-    world: World, services: Services, given: Any, content: bytes
+    world: World, services: Services, given: Any, content: bytes, content_type: str | None
 ) -> None:
     job = await filed_job(services, world)
     status, _ = await call(services, "resubmit_case", job.job_id, DECISION | {"input": given})
@@ -172,6 +177,8 @@ async def test_an_input_may_be_given_as_text_or_json(
     ref = world.jobs.job(job.job_id).input_ref
     assert ref is not None
     assert ref == place_input(job.job_id, content).ref
+    (row,) = await world.jobs.rows(job.job_id, RowKind.INPUT)
+    assert row.data["content_type"] == content_type
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,14 @@ async def test_a_pdf_is_summarised_in_its_own_words() -> None:
     assert "Page" not in result["summary"]
 
 
+async def test_a_note_that_begins_like_a_pdf_is_a_note() -> None:
+    note = b"%PDF-1.7 is what the export should begin with. The crane lifts twelve tonnes."
+    given = TaskInput("inline/x", "inline", len(note), "text/plain; charset=utf-8", note, own=True)
+    result = json.loads((await task().run(given, TaskContext("job_x", 1, 0))).content)
+    assert "crane" in result["summary"]
+    assert result["document"]["format"] == "text"
+
+
 async def test_the_result_is_labelled_and_says_what_was_read() -> None:
     content = text_pdf([LINES, LINES])
     result = await summarize(content)
