@@ -16,7 +16,7 @@ from shared.deadletters.decisions import (
     load_job,
     repeated,
 )
-from shared.deadletters.refusals import AlreadyDone, CaseNotFound, IdempotencyKeyReused
+from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
 from shared.errors import Conflict
 from shared.failpoints import Point, reach
 from shared.finishing import finish
@@ -38,7 +38,13 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
             raise IdempotencyKeyReused
         await finish(services, snapshot.job, snapshot.job.release + 1)
         return
-    snapshot = await decidable(services, snapshot)
+    try:
+        snapshot = await decidable(services, snapshot)
+    except ChangedMeanwhile:
+        if await repeated(services, job_id, decision) is None:
+            raise
+        await close(services, job_id, decision)  # as the repeat that it is
+        return
     now = services.clock.now()
     closed = snapshot.job.moved(JobState.CLOSED, now, claim=snapshot.job.claim + 1)
     decided = decision_row(snapshot.job, CaseState.CLOSED, decision, request_hash, now)

@@ -17,6 +17,7 @@ from shared.deadletters.decisions import (
     repeated,
 )
 from shared.deadletters.refusals import (
+    ChangedMeanwhile,
     IdempotencyKeyReused,
     InputRefused,
     NotResubmittable,
@@ -74,7 +75,12 @@ async def resubmit(services: Services, job_id: str, decision: Decision, wanted: 
         if earlier.get("request_hash") != request_hash:
             raise IdempotencyKeyReused
         return await _again(services, snapshot, int(earlier["release"]) + 1)
-    snapshot = await decidable(services, snapshot)
+    try:
+        snapshot = await decidable(services, snapshot)
+    except ChangedMeanwhile:
+        if await repeated(services, job_id, decision) is None:
+            raise
+        return await resubmit(services, job_id, decision, wanted)  # as the repeat that it is
     _refuse_unknown_outcome(snapshot.job)
     job, rows = await _released(services, snapshot.job, wanted)
     decided = decision_row(
