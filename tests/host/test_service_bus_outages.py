@@ -19,6 +19,12 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield running
 
 
+@pytest.fixture
+def short_locks(tmp_path: Path) -> Iterator[BrokerProcess]:
+    with running_broker(tmp_path / "broker", lock_duration="PT2S") as running:
+        yield running
+
+
 def test_a_broker_that_is_away_at_start_stops_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "broker"
     folder.mkdir()
