@@ -22,6 +22,14 @@ def ready_curl(url: str, sources: Sequence[Source], secrets: Mapping[str, str]) 
     return github_curl(f"{url}/api/webhooks/{source.name}", secrets[source.name], EVENT, body)
 
 
+def variables(url: str, key: str, secrets: Mapping[str, str], storage: str) -> list[str]:
+    """Shell lines that set the names of the README's examples."""
+    lines = [f"url={shlex.quote(url)}", f"key={shlex.quote(key)}"]
+    if "github" in secrets:
+        lines.append(f"secret={shlex.quote(secrets['github'])}")
+    return [*lines, f"export storage={shlex.quote(storage)}"]
+
+
 def github_curl(address: str, secret: str, event: str, body: str) -> str:
     """Shell lines for one GitHub event with this body."""
     return "\n".join(

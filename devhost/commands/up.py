@@ -9,7 +9,7 @@ from pathlib import Path
 
 from devhost import paths
 from devhost.azurite import install
-from devhost.commands.curl import ready_curl
+from devhost.commands.curl import ready_curl, variables
 from devhost.configuration_check import check_configuration
 from devhost.ports import is_free
 from devhost.progress import say, step
@@ -115,6 +115,12 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         f"Logs          {stack.log(Part.HOST).parent}",
     ]
     lines += [f"Secret of {name}: {secret}" for name, secret in stack.secrets.items()]
+    lines += [
+        "",
+        "As shell variables:",
+        "",
+        *variables(stack.url, stack.operator_key, stack.secrets, stack.storage),
+    ]
     example = ready_curl(stack.url, stack.sources, stack.secrets)
     if example:
         lines += ["", "Try it, in another terminal:", "", example]

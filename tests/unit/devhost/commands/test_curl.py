@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from devhost.commands.curl import github_curl, ready_curl
+from devhost.commands.curl import github_curl, ready_curl, variables
 from devhost.credentials import Source
 
 BODY = '{"text":"it\'s $HOME and `date`"}'
@@ -28,3 +28,10 @@ def test_the_signature_computed_by_openssl_is_githubs() -> None:
 
 def test_there_is_no_curl_without_a_github_source() -> None:
     assert ready_curl("http://x", [Source("crm", "standard", ("S",))], {"crm": "s"}) is None
+
+
+def test_the_variables_are_what_was_given_whatever_is_in_them() -> None:
+    lines = variables("http://x", "k'e$y", {"github": SECRET, "crm": "s"}, "A=b;C=d;")
+    script = "\n".join([*lines, 'printf \'%s|\' "$url" "$key" "$secret"; sh -c \'printf %s "$storage"\''])
+    shown = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True).stdout
+    assert shown == f"http://x|k'e$y|{SECRET}|A=b;C=d;"
