@@ -194,9 +194,12 @@ def event_id() -> str:
 
 
 @contextmanager
-def running_flow(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Flow]:
-    """A stack with short times, for the tests of one module."""
-    with flow_stack(folder, settings={**FAST, **(settings or {})}, pipeline=PIPELINE) as stack:
+def running_flow(
+    folder: Path, settings: Mapping[str, str] | None = None, *, proxied: bool = False
+) -> Iterator[Flow]:
+    """A stack with short times, for the tests of one module; `proxied` makes the host's links breakable."""
+    settings = {**FAST, **(settings or {})}
+    with flow_stack(folder, settings=settings, pipeline=PIPELINE, proxied=proxied) as stack:
         yield Flow(stack)
 
 
