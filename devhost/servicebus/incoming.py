@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ class _Partial:
     parts: list[bytes] = field(default_factory=list)
 
 
-class IncomingLink:
+class IncomingLink(ABC):
     """Puts deliveries together and keeps the peer in credit.
 
     Delivery-ids are taken as they come: the Python SDK repeats and reorders them when used concurrently.
@@ -107,9 +108,9 @@ class IncomingLink:
                 settled=delivery.settled,
             )
 
+    @abstractmethod
     def on_message(self, delivery_id: int, payload: bytes, message_format: int, /, *, settled: bool) -> None:
         """A whole delivery came."""
-        raise NotImplementedError
 
     def _send_flow(self) -> None:
         self._session.send_flow(handle=self._handle, delivery_count=self._count, link_credit=self._credit)
