@@ -63,6 +63,7 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.adapters.connections import Connections
     from shared.adapters.groups_table import GroupsTable
     from shared.adapters.jobs_table import JobsTable
+    from shared.adapters.key_sets import KeySets
     from shared.adapters.open_table import OpenTable
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.telemetry import StructuredTelemetry
@@ -106,5 +107,6 @@ def build(environ: Mapping[str, str]) -> "Application":
         worker=settings.worker_name,
         app_version=VERSION,
     )
-    closers = (bus.aclose, alerts.aclose, connections.aclose)
-    return Application(services, Intake(services, SourceSecrets(environ)), closers)
+    key_sets = KeySets()
+    closers = (bus.aclose, alerts.aclose, key_sets.aclose, connections.aclose)
+    return Application(services, Intake(services, SourceSecrets(environ), key_sets), closers)

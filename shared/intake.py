@@ -6,30 +6,27 @@ stored for a webhook that is refused, and nothing is acknowledged that is not st
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from shared.errors import QueueUnavailable, StorageUnavailable
-from shared.failpoints import Point, reach
-from shared.inputs import may_use, place_input, store_input
-from shared.jobs import Job, JobState, job_id_for
-from shared.messages import JobMessage
+from shared.acceptance import Acceptor
+from shared.inputs import PlacedInput, may_use, place_input, store_input
+from shared.jobs import Job, job_id_for
 from shared.pipeline import Route, SourcePolicy
-from shared.ports import Row
+from shared.ports import KeyDirectory, Row
 from shared.services import Services
-from shared.webhooks.base import WebhookEvent, WebhookRequest
+from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
+from shared.webhooks.gate import Gate, aside
 from shared.webhooks.parsing import JSON
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
-from shared.webhooks.rejections import BodyTooLarge, LengthRequired, UnknownSource, WebhookRejected
+from shared.webhooks.rejections import UnknownSource, WebhookRejected
 from shared.webhooks.routing import extract, route_for
 from shared.webhooks.secrets import SourceSecrets
-from shared.webhooks.verification import verify
 
 T = TypeVar("T")
-ANSWER_WITHIN_SECONDS = 8.0  # GitHub waits ten, Twilio fifteen
-LARGE_BODY = 128 * 1024  # strict JSON of this size takes about ten milliseconds
+EVENTS_AT_ONCE = 16  # of one batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,13 @@ Receipt = Accepted | Ignored
 class Intake:
     """Takes webhooks for all configured sources."""
 
-    def __init__(self, services: Services, secrets: SourceSecrets) -> None:
+    def __init__(self, services: Services, secrets: SourceSecrets, directory: KeyDirectory) -> None:
         self._services = services
         self._secrets = secrets
+        self._gate = Gate(secrets, directory, services.clock, services.telemetry)
 
-    async def receive(self, source: str, request: WebhookRequest) -> Sequence[Receipt]:
-        """One receipt for each event in the request.
+    async def receive(self, source: str, request: WebhookRequest) -> Reply | Sequence[Receipt]:
+        """One receipt for each event in the request, or the answer to a handshake.
 
         Raises WebhookRejected (the sender's fault, nothing was stored), SourceNotConfigured,
         StorageUnavailable or QueueUnavailable (ours: the sender should try again).
@@ -62,53 +60,53 @@ class Intake:
         policy = self._services.pipeline.sources.get(source)
         if policy is None:
             raise UnknownSource
+        scheme = scheme_named(policy.scheme)
         try:
-            _check_size(policy, request)
-            events = await self._verified(policy, request)
+            admitted = await self._gate.admit(policy, request)
         except WebhookRejected as rejection:
             self._services.telemetry.count("webhooks_rejected", source=source, code=rejection.code)
             raise
-        return [await self._within_deadline(policy, event, request) for event in events]
-
-    async def _verified(self, policy: SourcePolicy, request: WebhookRequest) -> Sequence[WebhookEvent]:
-        """The events of the request, if it is the sender's."""
-        keys = self._secrets.keys_of(policy)
-        scheme = scheme_named(policy.scheme)
-        now = self._services.clock.now()
-        verified = await _aside(request, lambda: verify(scheme, request, keys, now, policy.tolerance))
-        secret = policy.secrets[verified.secret_index]
-        self._services.telemetry.count("webhooks_verified", source=policy.name, secret=secret)
-        return await _aside(request, lambda: scheme.read(request))
+        if isinstance(admitted, Reply):
+            return admitted
+        receipts = await self._within_deadline(policy, admitted, request, scheme.answer_within)
+        return scheme.reply or receipts
 
     async def _within_deadline(
-        self, policy: SourcePolicy, event: WebhookEvent, request: WebhookRequest
-    ) -> Receipt:
-        """Bounded, so that the sender hears from us before it gives up, also while storage hangs."""
-        stage = _Stage()
+        self, policy: SourcePolicy, events: Sequence[WebhookEvent], request: WebhookRequest, seconds: float
+    ) -> Sequence[Receipt]:
+        """Bounded, so that the sender hears from us before it gives up, also while storage hangs.
+
+        What was taken of a batch that then failed is a duplicate when the batch comes again.
+        """
+        acceptor = Acceptor(self._services)
+        turns = asyncio.Semaphore(EVENTS_AT_ONCE)
+
+        async def take(event: WebhookEvent) -> Receipt:
+            async with turns:
+                return await self._take(policy, event, request, acceptor)
+
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
-                return await self._take(policy, event, request, stage)
+            async with asyncio.timeout(seconds):
+                return await _all([take(event) for event in events])
         except TimeoutError:
-            if stage.stored:
-                raise QueueUnavailable("The message bus did not answer in time.") from None
-            raise StorageUnavailable("The storage account did not answer in time.") from None
+            raise acceptor.gave_up() from None
 
     async def _take(
-        self, policy: SourcePolicy, event: WebhookEvent, request: WebhookRequest, stage: "_Stage"
+        self, policy: SourcePolicy, event: WebhookEvent, request: WebhookRequest, acceptor: Acceptor
     ) -> Receipt:
         route = route_for(policy, event.event_type)
         if route is None:
             return Ignored()
         job, rows = await self._prepare(policy, route, event, request)
-        inserted = await self._store(job, rows)
-        stage.stored = True
-        if not inserted:
-            return await self._duplicate(job)
-        await reach(Point.INTAKE_BEFORE_SEND)
-        await self._services.bus.send(JobMessage.for_job(job))
-        await reach(Point.INTAKE_AFTER_SEND)
-        self._services.telemetry.count("webhooks_accepted", source=policy.name, task_type=job.task_type)
-        return Accepted(job.job_id, duplicate=False)
+        acceptance = await acceptor.accept(job, rows)
+        telemetry = self._services.telemetry
+        if not acceptance.duplicate:
+            telemetry.count("webhooks_accepted", source=policy.name, task_type=job.task_type)
+        else:
+            telemetry.count("webhooks_duplicate", source=policy.name)
+        if not acceptance.same_body:
+            telemetry.count("webhooks_same_id_other_body", source=policy.name)
+        return Accepted(acceptance.job_id, duplicate=acceptance.duplicate)
 
     async def _prepare(
         self, policy: SourcePolicy, route: Route, event: WebhookEvent, request: WebhookRequest
@@ -116,8 +114,10 @@ class Intake:
         """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
         services, now = self._services, self._services.clock.now()
         job_id = job_id_for(policy.name, event.account, event.event_id)
-        found = await _aside(request, lambda: extract(route, event))
-        placed = place_input(job_id, found.input, found.content_type) if found.input is not None else None
+        found = await aside(request, lambda: extract(route, event))
+        places: list[PlacedInput] = []
+        if found.input is not None:
+            places.append(place_input(job_id, found.input, found.content_type))
         key = self._pseudonym_key(policy)
         job = Job(
             job_id=job_id,
@@ -128,7 +128,7 @@ class Intake:
             task_type=route.task,
             user_id=user_pseudonym(found.user_id, key),
             body_sha256=hashlib.sha256(event.raw).hexdigest(),
-            input_ref=placed.ref if placed else found.input_ref,
+            input_ref=places[0].ref if places else found.input_ref,
             traceparent=_traceparent(request),
             created_at=now,
             updated_at=now,
@@ -137,84 +137,36 @@ class Intake:
         )
         note = found.problem
         if note is not None:  # a person needs what was sent
-            placed = place_input(job_id, event.raw, JSON)
-            note = f"{note} The event is kept as {placed.ref}."
+            places.append(place_input(job_id, event.raw, JSON))
+            note = f"{note} The event is kept as {places[0].ref}."
         elif job.input_ref is not None and not may_use(services, job, job.input_ref):
             note = "The document lies outside what the source may read (allowed_inputs)."
+        elif found.kept is not None:
+            kept = place_input(job_id, found.kept, JSON)
+            note = f"Kept of the event: {kept.ref}."
+            places.append(kept)
         rows = [services.timeline(job, "accepted", at=now, note=note)]
-        if placed is not None:
+        for placed in places:
             await store_input(services, placed)
-            rows += [placed.row] if placed.row else []
-        return job, rows
+        return job, rows + [placed.row for placed in places if placed.row]
 
-    def _pseudonym_key(self, policy: SourcePolicy) -> bytes:
+    def _pseudonym_key(self, policy: SourcePolicy) -> bytes | None:
         """The configured key; else the source's current secret, which changes when it is rotated."""
         configured = self._services.settings.pseudonym_key
         if configured is not None:
             return configured.get_secret_value().encode()
-        return self._secrets.keys_of(policy).keys[0]
-
-    async def _store(self, job: Job, rows: Sequence[Row]) -> bool:
-        """Insert the job and its open row at the same time; both are confirmed on return."""
-        await reach(Point.INTAKE_BEFORE_STORE)
-        inserted, opened = await asyncio.gather(
-            self._insert(job, rows), self._open(job), return_exceptions=True
-        )
-        for outcome in (inserted, opened):
-            if isinstance(outcome, BaseException):
-                raise outcome
-        return inserted is True
-
-    async def _insert(self, job: Job, rows: Sequence[Row]) -> bool:
-        await reach(Point.INTAKE_BEFORE_JOB_ROW)
-        inserted = await self._services.jobs.insert(job, rows)
-        await reach(Point.INTAKE_AFTER_JOB_ROW)
-        return inserted
-
-    async def _open(self, job: Job) -> None:
-        await reach(Point.INTAKE_BEFORE_OPEN_ROW)
-        await self._services.open_index.put(job.job_id, job.release)
-        await reach(Point.INTAKE_AFTER_OPEN_ROW)
-
-    async def _duplicate(self, job: Job) -> Accepted:
-        """The event is known. Its message is sent again if it may never have been sent."""
-        services = self._services
-        services.telemetry.count("webhooks_duplicate", source=job.source)
-        snapshot = await services.jobs.load(job.job_id)
-        if snapshot is None:
-            raise StorageUnavailable("The job's row was there a moment ago and is not now.")
-        existing = snapshot.job
-        if existing.body_sha256 != job.body_sha256:
-            services.telemetry.count("webhooks_same_id_other_body", source=job.source)
-            row = services.timeline(existing, "same_id_other_body")
-            await services.jobs.add_row(existing.job_id, row)
-        if existing.final or existing.case_filed or existing.release > job.release:
-            await services.open_index.remove(job.job_id, job.release)
-        elif existing.state is JobState.QUEUED and existing.claim == 0:
-            # The turn's own message id: had it been sent, duplicate detection drops this one.
-            await reach(Point.INTAKE_BEFORE_SEND)
-            await services.bus.send(JobMessage.for_job(existing))
-            await reach(Point.INTAKE_AFTER_SEND)
-        return Accepted(job.job_id, duplicate=True)
+        return next(iter(self._secrets.keys_of(policy).keys), None)
 
 
-@dataclass(slots=True)
-class _Stage:
-    stored: bool = False
-
-
-async def _aside(request: WebhookRequest, work: Callable[[], T]) -> T:
-    """`work`, in a thread where the body is so large that it would hold up the event loop."""
-    return await asyncio.to_thread(work) if len(request.body) > LARGE_BODY else work()
-
-
-def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
-    """The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
-    length = request.headers.get("content-length", "").strip()
-    if not (length.isascii() and length.isdigit()):
-        raise LengthRequired
-    if len(request.body) > policy.max_body or int(length[:20]) > policy.max_body:
-        raise BodyTooLarge(f"The body is over this source's limit of {policy.max_body:,} bytes.")
+async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results in order, once all have ended: a failure does not cut short the others."""
+    results = await asyncio.gather(*work, return_exceptions=True)
+    done: list[T] = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        done.append(result)
+    return done
 
 
 def _traceparent(request: WebhookRequest) -> str | None:

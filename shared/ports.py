@@ -224,6 +224,16 @@ class BlobStore(Protocol):
         ...
 
 
+class KeyDirectory(Protocol):
+    async def keys(self, address: str, *, newer: bool = False) -> Sequence[Mapping[str, Any]]:
+        """The public keys (JWKS) published at `address`, from a cache of bounded age.
+
+        `newer` asks for a fresh copy, which is fetched at most once a minute. Raises KeysUnavailable when
+        there is none.
+        """
+        ...
+
+
 class MessageBus(Protocol):
     async def send(
         self, message: JobMessage, *, at: datetime | None = None, suffix: str | None = None

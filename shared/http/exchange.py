@@ -84,7 +84,9 @@ async def answered(handler: Handler) -> HttpAnswer:
     """The handler's answer, or the problem that fits its error. Never raises."""
     try:
         return await handler()
-    except (WebhookRejected, Refusal) as error:
+    except WebhookRejected as error:
+        return problem(error.status, error.code, str(error), error.headers)
+    except Refusal as error:
         return problem(error.status, error.code, str(error))
     except BadRequest as error:
         return problem(error.status, error.problem_code, str(error))

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 from urllib.parse import urlsplit
 
-from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, problem, unavailable
+from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, unavailable
 from shared.intake import Accepted, Ignored, Intake, Receipt
-from shared.webhooks.base import WebhookRequest
+from shared.webhooks.base import Reply, WebhookRequest
 from shared.webhooks.secrets import SourceNotConfigured
 
 
 async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
-    """202 for a new event, 200 for a known or unwanted one; a batch answers with a list."""
-    if request.method != "POST":
-        return problem(405, "method_not_allowed", "Webhooks are sent with POST.", {"Allow": "POST"})
+    """202 for a new event, 200 for a known or unwanted one; a batch answers with a list.
+
+    Handshakes, and senders that want an answer of their own form, get theirs.
+    """
     webhook = WebhookRequest(
         method=request.method,
         headers=request.headers,
@@ -25,6 +26,13 @@ async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
         receipts = await intake.receive(request.params.get("source", ""), webhook)
     except SourceNotConfigured as error:
         return unavailable(error.code, str(error))
+    if isinstance(receipts, Reply):
+        return HttpAnswer(
+            status=receipts.status,
+            body=receipts.body,
+            content_type=receipts.content_type,
+            headers=receipts.headers,
+        )
     return _answer(receipts)
 
 

@@ -1,9 +1,13 @@
-"""The shape of pipeline.toml: one model a table. Unknown keys are problems."""
+"""The shape of pipeline.toml: one model a table. Unknown keys are problems.
+
+A source's table also holds the options of its scheme, which the scheme's own model describes
+(`shared.webhooks.base.Options`).
+"""
 
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from shared.pipeline.values import (
     AttemptTimeout,
@@ -14,11 +18,12 @@ from shared.pipeline.values import (
     Expression,
     Glob,
     Prefix,
-    SchemeName,
     SettingName,
     Tolerance,
+    quoted,
 )
 from shared.sizes import MIB
+from shared.webhooks.registry import scheme_named, scheme_names
 
 DEFAULT_ATTEMPT_TIMEOUT = timedelta(minutes=2)
 
@@ -27,17 +32,28 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
+def _scheme(value: object) -> str:
+    names = scheme_names()
+    if value not in names:
+        raise ValueError(f"one of {quoted(names)}")
+    return str(value)
+
+
+SchemeName = Annotated[str, BeforeValidator(_scheme)]
+
+
 class RouteSection(Section):
     event: Glob
     task: str
     input_ref: Expression | None = None
     input: Expression | None = None
     user: Expression | None = None
+    keep: Expression | None = None
 
 
 class SourceSection(Section):
     scheme: SchemeName
-    secrets: Annotated[list[SettingName], Field(min_length=1, max_length=5)]
+    secrets: Annotated[list[SettingName], Field(max_length=5)] = []
     max_body: BodySize = MIB
     tolerance: Tolerance = timedelta(minutes=5)
     allowed_inputs: list[Prefix] = []
@@ -89,8 +105,9 @@ class Document(Section):
     tasks: TasksSection = TasksSection()
 
 
-def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
-    """The keys that the table at `path` may have."""
+def keys_at(path: tuple[str | int, ...], scheme: object = None) -> tuple[str, ...]:
+    """The keys that the table at `path` may have; in a source's table also those of its `scheme`."""
+    own = option_keys(scheme) if len(path) == 2 and path[0] == "sources" else ()
     section: type[Section] | None
     match path:
         case ():
@@ -109,4 +126,9 @@ def keys_at(path: tuple[str | int, ...]) -> tuple[str, ...]:
             section = CurveSection
         case _:
             section = None
-    return tuple(section.model_fields) if section else ()
+    return (*section.model_fields, *own) if section else ()
+
+
+def option_keys(scheme: object) -> tuple[str, ...]:
+    """The keys that a source's table has for its scheme alone; none where there is no such scheme."""
+    return tuple(scheme_named(str(scheme)).options.model_fields) if scheme in scheme_names() else ()

@@ -19,8 +19,10 @@ from shared.pipeline.checks import Misfit, misfits
 from shared.pipeline.lines import Path as KeyPath
 from shared.pipeline.lines import line_of, scan_lines
 from shared.pipeline.model import Expression, Pipeline, Route, SourcePolicy, TaskPolicy
+from shared.pipeline.options import option_misfits, read_options, scheme_at, split_options
 from shared.problems import Problem, configuration_error, shown
 from shared.retry import Backoff, BackoffCurve, BackoffList, RetryPolicy
+from shared.webhooks.base import Options
 
 _SYNTAX = re.compile(r"(?P<reason>.*?) ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)", re.DOTALL)
 _EXPECTED = {
@@ -67,11 +69,15 @@ def read_pipeline(
         return None, [_syntax_problem(path.name, error)]
     except RecursionError:
         return None, [Problem(path.name, "valid TOML", "values nested too deeply")]
-    document, wrong = _validated(raw)
+    common, given = split_options(raw)
+    document, wrong = _validated(common, raw)
+    options, unfit = read_options(given)
+    wrong += [_misfit(details, raw) for details in unfit]
     wrong += misfits(raw, limits, lease_margin)
+    wrong += option_misfits(raw, options)
     if document is None or wrong:
         return None, _located(path.name, text, wrong)
-    return _pipeline(document), []
+    return _pipeline(document, options), []
 
 
 def _syntax_problem(name: str, error: ValueError) -> Problem:
@@ -102,18 +108,20 @@ def _dotted(path: KeyPath) -> str:
     return text.removeprefix(".")
 
 
-def _validated(raw: Mapping[str, Any]) -> tuple[shape.Document | None, list[Misfit]]:
+def _validated(
+    common: Mapping[str, Any], raw: Mapping[str, Any]
+) -> tuple[shape.Document | None, list[Misfit]]:
     try:
-        return shape.Document.model_validate(raw), []
+        return shape.Document.model_validate(common), []
     except ValidationError as error:
-        return None, [_misfit(dict(details)) for details in error.errors(include_url=False)]
+        return None, [_misfit(dict(details), raw) for details in error.errors(include_url=False)]
 
 
-def _misfit(details: Mapping[str, Any]) -> Misfit:
+def _misfit(details: Mapping[str, Any], raw: Mapping[str, Any]) -> Misfit:
     path: KeyPath = tuple(key for key in details["loc"] if key not in shape.BACKOFF_TAGS)
     kind = details["type"]
     if kind == "extra_forbidden":
-        return Misfit(path, _known_keys(path), f"the unknown key {shown(path[-1])}")
+        return Misfit(path, _known_keys(path, raw), f"the unknown key {shown(path[-1])}")
     if kind == "missing":
         return Misfit(path, "this key", "none")
     if kind == "value_error":
@@ -132,20 +140,20 @@ def _found(path: KeyPath, value: object) -> str:
     return "something else (not shown: it may be a secret)"
 
 
-def _known_keys(path: KeyPath) -> str:
-    known = shape.keys_at(path[:-1])
+def _known_keys(path: KeyPath, raw: Mapping[str, Any]) -> str:
+    known = shape.keys_at(path[:-1], scheme_at(raw, path))
     close = difflib.get_close_matches(str(path[-1]), known, n=1)
     hint = f" - did you mean {close[0]}?" if close else ""
     return f"one of {', '.join(known)}{hint}"
 
 
-def _pipeline(document: shape.Document) -> Pipeline:
+def _pipeline(document: shape.Document, options: Mapping[str, Options]) -> Pipeline:
     tasks = {
         name: _task(name, section)
         for name in shape.TasksSection.model_fields
         if (section := getattr(document.tasks, name)) is not None
     }
-    sources = {name: _source(name, section) for name, section in document.sources.items()}
+    sources = {name: _source(name, section, options[name]) for name, section in document.sources.items()}
     return Pipeline(sources=MappingProxyType(sources), tasks=MappingProxyType(tasks))
 
 
@@ -171,7 +179,7 @@ def _backoff(section: list[timedelta] | shape.CurveSection) -> Backoff:
     return BackoffCurve(base=section.base, factor=section.factor, cap=section.cap)
 
 
-def _source(name: str, section: shape.SourceSection) -> SourcePolicy:
+def _source(name: str, section: shape.SourceSection, options: Options) -> SourcePolicy:
     return SourcePolicy(
         name=name,
         scheme=section.scheme,
@@ -180,6 +188,7 @@ def _source(name: str, section: shape.SourceSection) -> SourcePolicy:
         tolerance=section.tolerance,
         allowed_inputs=tuple(section.allowed_inputs),
         routes=tuple(_route(route) for route in section.routes),
+        options=options,
     )
 
 
@@ -191,6 +200,7 @@ def _route(section: shape.RouteSection) -> Route:
         input_ref=_compiled(section.input_ref),
         input=_compiled(section.input),
         user=_compiled(section.user),
+        keep=_compiled(section.keep),
     )
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
 from shared.retry import RetryPolicy
+from shared.webhooks.base import Options
 
 
 class Expression(Protocol):
@@ -25,7 +26,8 @@ class Route:
     """Events whose type matches `event` (a glob) start `task`.
 
     At most one of `input_ref` (finds the name of a document in storage) and `input` (finds the input
-    itself) is set; with neither, the whole event is the input. `user` finds on whose behalf.
+    itself) is set; with neither, the whole event is the input. `user` finds on whose behalf, `keep` what
+    of the event is stored beside the input.
     """
 
     event: str
@@ -34,11 +36,15 @@ class Route:
     input_ref: Expression | None = None
     input: Expression | None = None
     user: Expression | None = None
+    keep: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePolicy:
-    """One sender. `secrets` names the settings that hold its secrets, the current one first."""
+    """One sender. `secrets` names the settings that hold its secrets, the current one first.
+
+    `options` is what its scheme alone needs to know.
+    """
 
     name: str
     scheme: str
@@ -47,6 +53,7 @@ class SourcePolicy:
     tolerance: timedelta
     allowed_inputs: tuple[str, ...]  # prefixes `container/folder/`
     routes: tuple[Route, ...]
+    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

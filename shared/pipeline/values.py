@@ -13,7 +13,6 @@ from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BeforeValidator
 
 from shared import durations, sizes
-from shared.webhooks.registry import scheme_names
 
 LONGEST_GLOB = 200
 SOURCE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
@@ -60,13 +59,6 @@ def _size(least: int, most: int) -> Callable[[object], int]:
     return parse
 
 
-def _scheme(value: object) -> str:
-    names = scheme_names()
-    if value not in names:
-        raise ValueError(f"one of {quoted(names)}")
-    return str(value)
-
-
 def _setting_name(value: object) -> str:
     expected = (
         'the name of an app setting in capitals, such as "GITHUB_WEBHOOK_SECRET" (never a secret itself)'
@@ -108,7 +100,6 @@ Expression = Annotated[str, AfterValidator(_expression)]
 Glob = Annotated[str, BeforeValidator(_glob)]
 Prefix = Annotated[str, BeforeValidator(_prefix)]
 SettingName = Annotated[str, BeforeValidator(_setting_name)]
-SchemeName = Annotated[str, BeforeValidator(_scheme)]
 
 _SECOND = timedelta(seconds=1)
 Tolerance = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(days=1)))]

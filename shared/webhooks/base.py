@@ -1,9 +1,15 @@
 """What every webhook scheme takes, gives and promises."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+Jwk = Mapping[str, Any]
+"""One public key as a JWKS shows it (RFC 7517)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +28,20 @@ class WebhookRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """The request is the sender's. `secret_index` says which configured secret matched (0 = current)."""
+class Reply:
+    """An answer in the sender's own form."""
 
-    secret_index: int
+    status: int
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """The request is the sender's. `secret_index` says which secret matched (0 = current), if one did."""
+
+    secret_index: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +64,77 @@ class UnusableSecret(ValueError):
     """A configured secret cannot be used. The text says why and never shows the secret."""
 
 
-class Scheme(Protocol):
+class Options(BaseModel):
+    """Keys that a source of this scheme has in pipeline.toml beside the common ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+    def named_secrets(self) -> Mapping[str, str]:
+        """Further secrets: their name within the scheme, and the app setting that holds each."""
+        return {}
+
+
+O_co = TypeVar("O_co", bound=Options, covariant=True)
+O_contra = TypeVar("O_contra", bound=Options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust(Generic[O_co]):
+    """What a source's requests are checked against.
+
+    `keys` come from the source's `secrets`, `named` from its options, `published` from the key set whose
+    address `Scheme.key_set` gives. `tolerance` counts to both sides of `now`.
+    """
+
+    options: O_co
+    now: datetime
+    tolerance: timedelta
+    keys: Sequence[bytes] = field(default=(), repr=False)
+    named: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    published: Sequence[Jwk] = ()
+
+
+class Scheme(ABC, Generic[O_contra]):
     """How one kind of sender signs and shapes its webhooks.
 
-    `verify` and `read` raise WebhookRejected and nothing else, whatever the bytes.
+    `greet`, `verify` and `read` raise WebhookRejected and nothing else, whatever the bytes.
     """
 
     name: ClassVar[str]
-    has_timestamp: ClassVar[bool]  # whether the signature covers a time, so that a tolerance applies
+    options: ClassVar[type[Options]] = Options
+    has_timestamp: ClassVar[bool] = False
+    """Whether the signature covers a time, so that a tolerance applies."""
+    answer_within: ClassVar[float] = 8.0
+    """Seconds in which the sender hears from us, well below its own time-out."""
+    reply: ClassVar[Reply | None] = None
+    """The answer to whatever was taken, where the sender wants one of its own form."""
+    methods: ClassVar[tuple[str, ...]] = ("POST",)
+    """POST, and those that `greet` answers."""
 
+    @abstractmethod
     def load_key(self, secret: str) -> bytes:
-        """The HMAC key of a secret as the sender shows it. Raises UnusableSecret."""
-        ...
+        """The key of a secret as the sender shows it. Raises UnusableSecret."""
 
-    def verify(
-        self, request: WebhookRequest, keys: Sequence[bytes], now: datetime, tolerance: timedelta
-    ) -> Verified:
-        """Check the signature over the raw bytes, then (where there is one) the signed time.
+    def load_named(self, name: str, secret: str) -> bytes:  # noqa: ARG002  most load all alike
+        """The key of one of the options' named secrets. Raises UnusableSecret."""
+        return self.load_key(secret)
 
-        `tolerance` counts to both sides; schemes without a timestamp ignore it.
-        """
-        ...
+    def wants_secrets(self, options: O_contra) -> bool:  # noqa: ARG002  most schemes always do
+        """Whether a source with these options needs `secrets`."""
+        return True
 
-    def read(self, request: WebhookRequest) -> tuple[WebhookEvent, ...]:
-        """The events of a request that `verify` accepted."""
-        ...
+    def key_set(self, options: O_contra) -> str | None:  # noqa: ARG002  most schemes have none
+        """The address of the published keys that `verify` needs."""
+        return None
+
+    def greet(self, request: WebhookRequest, trust: Trust[O_contra]) -> Reply | None:  # noqa: ARG002
+        """The answer to a handshake by another method than POST; None where this is none."""
+        return None
+
+    @abstractmethod
+    def verify(self, request: WebhookRequest, trust: Trust[O_contra]) -> Verified:
+        """Check the signature over the raw bytes, then (where there is one) the signed time."""
+
+    @abstractmethod
+    def read(self, request: WebhookRequest, trust: Trust[O_contra]) -> Reply | tuple[WebhookEvent, ...]:
+        """The events of a request that `verify` accepted, or the answer to a handshake by POST."""

@@ -4,19 +4,17 @@ Source: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-de
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
 from shared.printable import clean_text
-from shared.webhooks.base import UnusableSecret, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.base import Options, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.identity import body_id, event_label
 from shared.webhooks.parsing import FORM, JSON, media_type, parse_object, require_identity_encoding
 from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
-from shared.webhooks.signatures import hmac_sha256, matching_key
+from shared.webhooks.signatures import hmac_sha256, matching_key, text_key
 
-SHORTEST_SECRET = 16
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
 _EVENT = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
@@ -24,37 +22,27 @@ _HOOK = re.compile(r"[0-9]{1,20}", re.ASCII)
 _MOST_FORM_FIELDS = 8
 
 
-class GitHub:
+class GitHub(Scheme[Options]):
     """The key is the secret's text. An event's id is the delivery's GUID, the same again on redelivery."""
 
     name: ClassVar[str] = "github"
-    has_timestamp: ClassVar[bool] = False
 
     def load_key(self, secret: str) -> bytes:
-        key = secret.encode()
-        if len(key) < SHORTEST_SECRET:
-            raise UnusableSecret(f"it is shorter than {SHORTEST_SECRET} bytes")
-        return key
+        return text_key(secret)
 
-    def verify(
-        self,
-        request: WebhookRequest,
-        keys: Sequence[bytes],
-        now: datetime,  # noqa: ARG002  the scheme's interface
-        tolerance: timedelta,  # noqa: ARG002  GitHub signs no time
-    ) -> Verified:
+    def verify(self, request: WebhookRequest, trust: Trust[Options]) -> Verified:
         header = request.headers.get("x-hub-signature-256", "")
         if not header:
             raise BadSignature("X-Hub-Signature-256 is missing. Set a secret on the webhook.")
         if not _SIGNATURE.fullmatch(header):
             raise BadSignature("X-Hub-Signature-256 is not `sha256=` and 64 lower-case hex digits.")
         given = header.removeprefix("sha256=").encode()
-        index = matching_key(keys, [given], lambda key: hmac_sha256(key, request.body).hex().encode())
+        index = matching_key(trust.keys, [given], lambda key: hmac_sha256(key, request.body).hex().encode())
         if index is None:
             raise BadSignature("X-Hub-Signature-256 does not match the body.")
         return Verified(secret_index=index)
 
-    def read(self, request: WebhookRequest) -> tuple[WebhookEvent, ...]:
+    def read(self, request: WebhookRequest, trust: Trust[Options]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002
         raw = _json_of(request)
         payload = parse_object(raw)
         return (

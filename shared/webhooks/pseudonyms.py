@@ -23,9 +23,14 @@ def looks_personal(value: str) -> bool:
     return "@" in plain or _WHATSAPP in plain.lower() or _TELEPHONE.search(plain) is not None
 
 
-def event_pseudonym(event_id: str, key: bytes) -> str:
-    """`event_id` as it is when it is short, printable and impersonal; otherwise `h_` and its keyed hash."""
-    return event_id if not event_id or _plain(event_id) else _hashed(b"event", event_id, key)
+def event_pseudonym(event_id: str, key: bytes | None) -> str:
+    """`event_id` as it is when it is short, printable and impersonal; otherwise `h_` and its keyed hash.
+
+    Without a key it is left out: an unkeyed hash could be undone.
+    """
+    if not event_id or _plain(event_id):
+        return event_id
+    return "" if key is None else _hashed(b"event", event_id, key)
 
 
 def user_pseudonym(user_id: str | None, key: bytes | None) -> str | None:

@@ -4,6 +4,7 @@ Texts say what was wrong with the request and what the sender should do. They ne
 header's value or a secret.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from shared.errors import AfterhookError
@@ -14,6 +15,7 @@ class WebhookRejected(AfterhookError):
 
     code: ClassVar[str] = "webhook_rejected"
     status: ClassVar[int] = 400
+    headers: Mapping[str, str] = {}
 
 
 class BadSignature(WebhookRejected):
@@ -21,6 +23,10 @@ class BadSignature(WebhookRejected):
 
     code: ClassVar[str] = "bad_signature"
     status: ClassVar[int] = 401
+
+
+class UnknownSigningKey(BadSignature):
+    """Signed with a key that is not among the published ones known here: they may have changed since."""
 
 
 class StaleTimestamp(WebhookRejected):
@@ -67,3 +73,14 @@ class UnknownSource(WebhookRejected):
 
     code: ClassVar[str] = "unknown_source"
     status: ClassVar[int] = 404
+
+
+class MethodNotAllowed(WebhookRejected):
+    """This source takes no request of this method."""
+
+    code: ClassVar[str] = "method_not_allowed"
+    status: ClassVar[int] = 405
+
+    def __init__(self, methods: tuple[str, ...]) -> None:
+        super().__init__(f"This source takes {', '.join(methods)} only.")
+        self.headers = {"Allow": ", ".join(methods)}

@@ -33,13 +33,15 @@ _EVALUATION_ERRORS = (
 class Extraction:
     """What a route takes from an event: a document's name or the input itself, and the user.
 
-    `problem` says, in our own words, why there is neither.
+    `kept` is what the route keeps of the event beside the input. `problem` says, in our own words, why
+    there is neither document nor input.
     """
 
     input_ref: str | None = None
     input: bytes | None = field(default=None, repr=False)
     content_type: str | None = None  # of `input`
     user_id: str | None = field(default=None, repr=False)
+    kept: bytes | None = field(default=None, repr=False)  # JSON
     problem: str | None = None
 
 
@@ -54,16 +56,16 @@ def route_for(source: SourcePolicy, event_type: str) -> Route | None:
 
 def extract(route: Route, event: WebhookEvent) -> Extraction:
     """Apply the route's expressions. Never raises."""
-    user_id = _user(route.user, event)
+    user_id, kept = _user(route.user, event), _kept(route.keep, event)
     try:
         if route.input_ref is not None:
-            return Extraction(input_ref=_ref(route.input_ref, event), user_id=user_id)
+            return Extraction(input_ref=_ref(route.input_ref, event), user_id=user_id, kept=kept)
         if route.input is not None:
             content, content_type = _input(route.input, event)
-            return Extraction(input=content, content_type=content_type, user_id=user_id)
+            return Extraction(input=content, content_type=content_type, user_id=user_id, kept=kept)
     except _NothingFound as nothing:
         return Extraction(user_id=user_id, problem=str(nothing))
-    return Extraction(input=event.raw, content_type=JSON, user_id=user_id)
+    return Extraction(input=event.raw, content_type=JSON, user_id=user_id, kept=kept)
 
 
 def _ref(expression: Expression, event: WebhookEvent) -> str:
@@ -84,11 +86,27 @@ def _input(expression: Expression, event: WebhookEvent) -> tuple[bytes, str]:
     found = _found(expression, event)
     if isinstance(found, str):
         return clean_text(found).encode(), TEXT
+    return _json(expression, found), JSON
+
+
+def _kept(expression: Expression | None, event: WebhookEvent) -> bytes | None:
+    """What is kept is a help, not a need: an expression that finds nothing keeps nothing."""
+    if expression is None:
+        return None
+    try:
+        return _json(expression, _found(expression, event))
+    except _NothingFound:
+        return None
+
+
+def _json(expression: Expression, found: Any) -> bytes:
     try:
         text = json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        raise _NothingFound(f"What the route's input `{expression.expression}` found is not JSON.") from None
-    return clean_text(text).encode(), JSON
+        raise _NothingFound(
+            f"What the route's expression `{expression.expression}` found is not JSON."
+        ) from None
+    return clean_text(text).encode()
 
 
 def _found(expression: Expression, event: WebhookEvent) -> Any:

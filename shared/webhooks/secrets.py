@@ -5,8 +5,10 @@ secret: problems name the setting and say what is wrong with its value.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
 from typing import ClassVar
 
 from shared.errors import TransientError
@@ -26,13 +28,21 @@ class SourceNotConfigured(TransientError):
     code: ClassVar[str] = "source_not_configured"
 
 
+class KeysUnavailable(SourceNotConfigured):
+    """The sender's published keys could not be fetched, so nothing can be checked now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKeys:
-    """The usable keys, each with its place in the source's list of secrets, and what is wrong with others."""
+    """The usable keys, each with its place in the source's list of secrets, and what is wrong with others.
+
+    `named` holds the scheme's further secrets.
+    """
 
     keys: tuple[bytes, ...] = field(repr=False)
     places: tuple[int, ...]
     problems: tuple[str, ...]
+    named: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 class SourceSecrets:
@@ -52,19 +62,38 @@ class SourceSecrets:
 def load_keys(source: SourcePolicy, environ: Mapping[str, str]) -> SourceKeys:
     """Every usable key of `source`; each setting that cannot be used is a problem, and a warning."""
     scheme = scheme_named(source.scheme)
-    keys: list[bytes] = []
-    places: list[int] = []
     problems: list[str] = []
+    found: dict[int, bytes] = {}
     for place, setting in enumerate(source.secrets):
-        try:
-            keys.append(scheme.load_key(_secret(setting, environ)))
-        except UnusableSecret as error:
-            problem = f"The setting {setting} cannot be used as a secret: {error}."
-            problems.append(problem)
-            logger.warning("Source %s: %s", source.name, problem)
-        else:
-            places.append(place)
-    return SourceKeys(keys=tuple(keys), places=tuple(places), problems=tuple(problems))
+        if (key := _key(scheme.load_key, source, setting, environ, problems)) is not None:
+            found[place] = key
+    named: dict[str, bytes] = {}
+    for name, setting in source.options.named_secrets().items():
+        load = partial(scheme.load_named, name)
+        if (key := _key(load, source, setting, environ, problems)) is not None:
+            named[name] = key
+    return SourceKeys(
+        keys=tuple(found.values()),
+        places=tuple(found),
+        problems=tuple(problems),
+        named=MappingProxyType(named),
+    )
+
+
+def _key(
+    load: Callable[[str], bytes],
+    source: SourcePolicy,
+    setting: str,
+    environ: Mapping[str, str],
+    problems: list[str],
+) -> bytes | None:
+    try:
+        return load(_secret(setting, environ))
+    except UnusableSecret as error:
+        problem = f"The setting {setting} cannot be used as a secret: {error}."
+        problems.append(problem)
+        logger.warning("Source %s: %s", source.name, problem)
+        return None
 
 
 def _secret(setting: str, environ: Mapping[str, str]) -> str:

@@ -8,8 +8,19 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Sequence
 
+from shared.webhooks.base import UnusableSecret
+
+SHORTEST_SECRET = 16  # bytes
 LONGEST_CANDIDATE_LIST = 10
 """So many signatures of one request are tried; rotation needs two."""
+
+
+def text_key(secret: str) -> bytes:
+    """The key of senders that sign with the secret's text as it is. Raises UnusableSecret."""
+    key = secret.encode()
+    if len(key) < SHORTEST_SECRET:
+        raise UnusableSecret(f"it is shorter than {SHORTEST_SECRET} bytes")
+    return key
 
 
 def hmac_sha256(key: bytes, *parts: bytes) -> bytes:

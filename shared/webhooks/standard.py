@@ -6,16 +6,25 @@ Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/st
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from shared.printable import clean_text
-from shared.webhooks.base import UnusableSecret, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.base import (
+    Options,
+    Scheme,
+    Trust,
+    UnusableSecret,
+    Verified,
+    WebhookEvent,
+    WebhookRequest,
+)
+from shared.webhooks.freshness import check_freshness
 from shared.webhooks.identity import event_label
 from shared.webhooks.parsing import JSON, media_type, parse_object, require_identity_encoding
-from shared.webhooks.rejections import BadSignature, MalformedBody, StaleTimestamp, UnsupportedMediaType
+from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
 from shared.webhooks.signatures import hmac_sha256, matching_key
 
 KEY_SIZES = range(24, 65)
@@ -30,7 +39,7 @@ class _Headers:
     signatures: str
 
 
-class Standard:
+class Standard(Scheme[Options]):
     """Signed are id, timestamp and body. The id stays the same over the sender's retries."""
 
     name: ClassVar[str] = "standard"
@@ -46,22 +55,22 @@ class Standard:
             raise UnusableSecret("its key is not 24 to 64 bytes long")
         return key
 
-    def verify(
-        self, request: WebhookRequest, keys: Sequence[bytes], now: datetime, tolerance: timedelta
-    ) -> Verified:
+    def verify(self, request: WebhookRequest, trust: Trust[Options]) -> Verified:
         headers = _signed_headers(request)
         if not _TIMESTAMP.fullmatch(headers.timestamp):
             raise BadSignature("The timestamp header is not a whole number of seconds.")
         signed = (_bytes(headers.message_id), b".", _bytes(headers.timestamp), b".", request.body)
         index = matching_key(
-            keys, _candidates(headers.signatures), lambda key: base64.b64encode(hmac_sha256(key, *signed))
+            trust.keys,
+            _candidates(headers.signatures),
+            lambda key: base64.b64encode(hmac_sha256(key, *signed)),
         )
         if index is None:
             raise BadSignature("No v1 signature matches id, timestamp and body.")
-        _check_freshness(int(headers.timestamp), now, tolerance)
+        check_freshness(int(headers.timestamp), trust)
         return Verified(secret_index=index)
 
-    def read(self, request: WebhookRequest) -> tuple[WebhookEvent, ...]:
+    def read(self, request: WebhookRequest, trust: Trust[Options]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002
         require_identity_encoding(request)
         kind = media_type(request)
         if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
@@ -94,16 +103,6 @@ def _candidates(header: str) -> Iterator[bytes]:
         version, _, signature = entry.partition(",")
         if version == "v1":
             yield _bytes(signature)
-
-
-def _check_freshness(timestamp: int, now: datetime, tolerance: timedelta) -> None:
-    skew = timestamp - now.timestamp()
-    if abs(skew) > tolerance.total_seconds():
-        where = "future" if skew > 0 else "past"
-        limit = int(tolerance.total_seconds())
-        raise StaleTimestamp(
-            f"The signed timestamp lies more than {limit} seconds in the {where}.", skew_seconds=int(skew)
-        )
 
 
 def _event_type(payload: Mapping[str, Any]) -> str:

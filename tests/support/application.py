@@ -23,6 +23,7 @@ from shared.webhooks.base import WebhookRequest
 from shared.webhooks.secrets import SourceSecrets
 from shared.webhooks.signatures import hmac_sha256
 from tests.support.fakes import World
+from tests.support.fakes.key_sets import FakeKeySets
 
 SOURCE = "events"
 TASK = "summarize_document"
@@ -112,7 +113,7 @@ def build_services(world: World, task: Any = None, **changes: Any) -> Services:
 
 
 def build_intake(services: Services, environ: Mapping[str, str] | None = None) -> Intake:
-    return Intake(services, SourceSecrets(SECRETS if environ is None else environ))
+    return Intake(services, SourceSecrets(SECRETS if environ is None else environ), FakeKeySets())
 
 
 def new_job(world: World, event_id: str = "evt_1", **changes: Any) -> Job:

@@ -18,6 +18,7 @@ from shared.failpoints import install
 from shared.intake import Accepted
 from shared.jobs import JobState
 from shared.sweep import Sweep
+from shared.webhooks.base import Reply
 from shared.worker.run import Worker
 from tests.support.application import build_intake, build_services, note, webhook
 from tests.support.protocol.broker import Held
@@ -123,7 +124,9 @@ class Simulation(Stage):
         request = webhook(self.world, note(f"Text {event}."), event_id=f"evt_{event}")
 
         async def receive() -> None:
-            for receipt in await self._intake.receive("events", request):
+            receipts = await self._intake.receive("events", request)
+            assert not isinstance(receipts, Reply)
+            for receipt in receipts:
                 if isinstance(receipt, Accepted):
                     self._watcher.accepted.add(receipt.job_id)
 

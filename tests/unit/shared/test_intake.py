@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shared import intake as intake_module
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point
 from shared.inputs import place_input
@@ -15,7 +14,7 @@ from shared.intake import Accepted, Ignored, Intake
 from shared.jobs import JobState, job_id_for
 from shared.ports import RowKind
 from shared.services import Services
-from shared.webhooks.base import WebhookEvent, WebhookRequest
+from shared.webhooks.base import Options, Reply, Trust, WebhookEvent, WebhookRequest
 from shared.webhooks.rejections import (
     BadSignature,
     BodyTooLarge,
@@ -53,7 +52,9 @@ def intake(services: Services) -> Intake:
 
 async def receive(intake: Intake, world: World, document: Any = None, **request: Any) -> Any:
     sent = webhook(world, note() if document is None else document, **request)
-    (receipt,) = await intake.receive(SOURCE, sent)
+    receipts = await intake.receive(SOURCE, sent)
+    assert not isinstance(receipts, Reply)
+    (receipt,) = receipts
     return receipt
 
 
@@ -226,7 +227,7 @@ async def _hang() -> None:
 async def test_what_hangs_is_given_up_and_not_acknowledged(
     world: World, intake: Intake, call: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake_module, "ANSWER_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(Standard, "answer_within", 0.05)
     fake, method = call.split(".")
     getattr(world, fake).before(method, _hang)
     with pytest.raises(error):
@@ -276,9 +277,9 @@ async def test_a_large_body_does_not_hold_up_the_event_loop(
     threads: list[int] = []
     read = Standard.read
 
-    def noted(scheme: Standard, request: WebhookRequest) -> tuple[WebhookEvent, ...]:
+    def noted(scheme: Standard, request: WebhookRequest, trust: Trust[Options]) -> tuple[WebhookEvent, ...]:
         threads.append(threading.get_ident())
-        return read(scheme, request)
+        return read(scheme, request, trust)
 
     monkeypatch.setattr(Standard, "read", noted)
     await receive(intake, world, note("x" * size))

@@ -105,7 +105,7 @@ MISTAKES = """
 2: scheme = 5
     sources.github.scheme: expected one of "github", "standard", found 5
 3: secrets = []
-    sources.github.secrets: expected at least 1 entry, found 0
+    sources.github.secrets: expected the names of 1 to 5 app settings, found none
 3: secrets = ["A","B","C","D","E","F"]
     sources.github.secrets: expected at most 5 entries, found 6
 3: secrets = ["A", "A"]
@@ -276,8 +276,8 @@ def test_a_route_that_an_earlier_one_hides_is_told(tmp_path: Path, earlier: str)
 
 def test_a_source_without_routes_or_secrets_is_told_at_its_header(tmp_path: Path) -> None:
     assert problems_of(tmp_path, '# first\n[sources.github]\nscheme = "github"\n') == [
-        "pipeline.toml line 2: sources.github.secrets: expected this key, found none",
         "pipeline.toml line 2: sources.github.routes: expected this key, found none",
+        "pipeline.toml line 2: sources.github.secrets: expected the names of 1 to 5 app settings, found none",
     ]
 
 

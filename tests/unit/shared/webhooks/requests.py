@@ -5,13 +5,18 @@ import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
 
-from shared.webhooks.base import WebhookRequest
+from shared.webhooks.base import Options, Trust, WebhookRequest
 
 NOW = datetime(2026, 7, 27, 10, 15, tzinfo=UTC)
 FIVE_MINUTES = timedelta(minutes=5)
 GITHUB_KEY = b"an invented secret of the tests"
 STANDARD_KEY = bytes(range(32))
 STANDARD_SECRET = f"whsec_{base64.b64encode(STANDARD_KEY).decode()}"
+
+
+def trust(*keys: bytes, now: datetime = NOW, tolerance: timedelta = FIVE_MINUTES) -> Trust[Options]:
+    """What a scheme without options checks against."""
+    return Trust(options=Options(), now=now, tolerance=tolerance, keys=keys)
 
 
 def request(body: bytes, headers: dict[str, str]) -> WebhookRequest:

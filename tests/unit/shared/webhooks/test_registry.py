@@ -8,17 +8,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.webhooks.base import Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.base import Reply, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.registry import scheme_named, scheme_names
 from shared.webhooks.rejections import MalformedBody, WebhookRejected
 from tests.unit.shared.webhooks.requests import (
-    FIVE_MINUTES,
     GITHUB_KEY,
-    NOW,
     STANDARD_KEY,
     github_request,
     request,
     standard_request,
+    trust,
 )
 
 HEADERS = [
@@ -65,7 +64,7 @@ JSON_LIKE = st.recursive(
 )
 
 
-def outcome(call: Callable[[], Verified | tuple[WebhookEvent, ...]]) -> object:
+def outcome(call: Callable[[], Verified | Reply | tuple[WebhookEvent, ...]]) -> object:
     """What `call` returns, or its refusal; any other exception is the test's failure."""
     try:
         return call()
@@ -93,9 +92,9 @@ def test_whatever_the_bytes_verify_and_read_raise_their_own_refusal_only(
     name: str, incoming: WebhookRequest, keys: list[bytes]
 ) -> None:
     scheme = scheme_named(name)
-    verdict = outcome(lambda: scheme.verify(incoming, keys, NOW, FIVE_MINUTES))
+    verdict = outcome(lambda: scheme.verify(incoming, trust(*keys)))
     assert not isinstance(verdict, WebhookRejected) or verdict.status == 401
-    found = outcome(lambda: scheme.read(incoming))
+    found = outcome(lambda: scheme.read(incoming, trust()))
     assert not isinstance(found, WebhookRejected) or found.status in {400, 401, 415}
     assert all(not isinstance(e, WebhookRejected) or str(e).isascii() for e in (verdict, found))
 
@@ -110,8 +109,8 @@ def test_a_verified_event_of_any_shape_is_read_or_refused_as_malformed(
     incoming = github_request(body) if name == "github" else standard_request(body)
     scheme = scheme_named(name)
     key = GITHUB_KEY if name == "github" else STANDARD_KEY
-    assert scheme.verify(incoming, [key], NOW, FIVE_MINUTES).secret_index == 0
-    match outcome(lambda: scheme.read(incoming)):
+    assert scheme.verify(incoming, trust(key)).secret_index == 0
+    match outcome(lambda: scheme.read(incoming, trust())):
         case MalformedBody():
             pass
         case [WebhookEvent() as event]:

@@ -16,7 +16,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from shared.webhooks.rejections import WebhookRejected
 from shared.webhooks.standard import Standard
-from tests.unit.shared.webhooks.requests import FIVE_MINUTES, standard_request, standard_signature
+from tests.unit.shared.webhooks.requests import standard_request, standard_signature, trust
 
 pytestmark = pytest.mark.oracle
 
@@ -41,7 +41,7 @@ def ours(secret: str, body: bytes, headers: dict[str, str], now: datetime) -> bo
         signature=headers["webhook-signature"],
     )
     try:
-        SCHEME.verify(incoming, [SCHEME.load_key(secret)], now, FIVE_MINUTES)
+        SCHEME.verify(incoming, trust(SCHEME.load_key(secret), now=now))
     except WebhookRejected:
         return False
     return True

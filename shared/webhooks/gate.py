@@ -1,0 +1,89 @@
+"""From a raw request to events that are the sender's own."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from shared.pipeline import SourcePolicy
+from shared.ports import Clock, KeyDirectory, Telemetry
+from shared.webhooks import verification
+from shared.webhooks.base import Jwk, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.registry import scheme_named
+from shared.webhooks.rejections import BodyTooLarge, LengthRequired, MethodNotAllowed, UnknownSigningKey
+from shared.webhooks.secrets import SourceSecrets
+
+T = TypeVar("T")
+LARGE_BODY = 128 * 1024  # strict JSON of this size takes about ten milliseconds
+
+
+class Gate:
+    """Lets in what a source's sender signed, and answers its handshakes."""
+
+    def __init__(
+        self, secrets: SourceSecrets, directory: KeyDirectory, clock: Clock, telemetry: Telemetry
+    ) -> None:
+        self._secrets = secrets
+        self._directory = directory
+        self._clock = clock
+        self._telemetry = telemetry
+
+    async def admit(self, policy: SourcePolicy, request: WebhookRequest) -> Reply | Sequence[WebhookEvent]:
+        """The events of a verified request, or the answer to a handshake.
+
+        Raises WebhookRejected (the sender's fault) or SourceNotConfigured (ours).
+        """
+        scheme = scheme_named(policy.scheme)
+        if request.method != "POST":
+            return self._greet(scheme, policy, request)
+        _check_size(policy, request)
+        trust = await self._trust(scheme, policy)
+        verified = await self._verify(scheme, policy, request, trust)
+        secret = "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
+        self._telemetry.count("webhooks_verified", source=policy.name, secret=secret)
+        return await aside(request, lambda: scheme.read(request, trust))
+
+    def _greet(self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest) -> Reply:
+        if request.method in scheme.methods:
+            keys = self._secrets.keys_of(policy)
+            reply = verification.greet(scheme, request, keys, self._trust_with(policy, ()))
+            if reply is not None:
+                return reply
+        raise MethodNotAllowed(scheme.methods)
+
+    async def _verify(
+        self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest, trust: Trust[Any]
+    ) -> Verified:
+        """A key that is not known here may be new: the published keys are read again, then it counts."""
+        keys = self._secrets.keys_of(policy)
+        try:
+            return await aside(request, lambda: verification.verify(scheme, request, keys, trust))
+        except UnknownSigningKey:
+            newer = await self._trust(scheme, policy, newer=True)
+            return await aside(request, lambda: verification.verify(scheme, request, keys, newer))
+
+    async def _trust(self, scheme: Scheme[Any], policy: SourcePolicy, *, newer: bool = False) -> Trust[Any]:
+        address = scheme.key_set(policy.options)
+        published = () if address is None else await self._directory.keys(address, newer=newer)
+        return self._trust_with(policy, published)
+
+    def _trust_with(self, policy: SourcePolicy, published: Sequence[Jwk]) -> Trust[Any]:
+        return Trust(
+            options=policy.options,
+            now=self._clock.now(),
+            tolerance=policy.tolerance,
+            published=published,
+        )
+
+
+async def aside(request: WebhookRequest, work: Callable[[], T]) -> T:
+    """`work`, in a thread where the body is so large that it would hold up the event loop."""
+    return await asyncio.to_thread(work) if len(request.body) > LARGE_BODY else work()
+
+
+def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
+    """The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
+    length = request.headers.get("content-length", "").strip()
+    if not (length.isascii() and length.isdigit()):
+        raise LengthRequired
+    if len(request.body) > policy.max_body or int(length[:20]) > policy.max_body:
+        raise BodyTooLarge(f"The body is over this source's limit of {policy.max_body:,} bytes.")
