@@ -69,7 +69,7 @@ class Intake:
         if isinstance(admitted, Reply):
             return admitted
         receipts = await self._within_deadline(policy, admitted, request, scheme.answer_within)
-        return scheme.reply or receipts
+        return scheme.answer(request) or receipts
 
     async def _within_deadline(
         self, policy: SourcePolicy, events: Sequence[WebhookEvent], request: WebhookRequest, seconds: float

@@ -15,7 +15,6 @@ from shared.pipeline.document import DEFAULT_ATTEMPT_TIMEOUT, TasksSection
 from shared.pipeline.lines import Path
 from shared.pipeline.values import SOURCE_NAME, SOURCE_NAME_EXPECTED, quoted
 from shared.problems import shown
-from shared.webhooks.registry import scheme_named, scheme_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,6 @@ def _source_misfits(name: str, source: Mapping[str, Any], tasks: tuple[str, ...]
     path: Path = ("sources", name)
     if not SOURCE_NAME.fullmatch(name):
         yield Misfit(path, SOURCE_NAME_EXPECTED, shown(name))
-    scheme = source.get("scheme")
-    if "tolerance" in source and scheme in scheme_names() and not scheme_named(str(scheme)).has_timestamp:
-        yield Misfit(
-            (*path, "tolerance"), f'no such key: scheme "{scheme}" signs no time', shown(source["tolerance"])
-        )
     secrets = source.get("secrets")
     if isinstance(secrets, list) and len({str(secret) for secret in secrets}) < len(secrets):
         yield Misfit((*path, "secrets"), "each setting once", "one twice")

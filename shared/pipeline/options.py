@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from shared.pipeline.checks import Misfit
 from shared.pipeline.document import option_keys
 from shared.pipeline.lines import Path
+from shared.problems import shown
 from shared.webhooks.base import Options
 from shared.webhooks.registry import scheme_named, scheme_names
 
@@ -53,12 +54,16 @@ def read_options(
 
 
 def option_misfits(raw: Table, options: Mapping[str, Options]) -> Iterator[Misfit]:
-    """Sources without the secrets that their scheme needs."""
+    """What does not fit between a source's options and its common keys."""
     for name, found in options.items():
         source = raw["sources"][name]
-        wanted = scheme_named(source["scheme"]).wants_secrets(found)
-        if wanted and source.get("secrets", []) == []:
-            yield Misfit(("sources", name, "secrets"), "the names of 1 to 5 app settings", "none")
+        path: Path = ("sources", name)
+        scheme = scheme_named(source["scheme"])
+        if "tolerance" in source and not scheme.signs_time(found):
+            expected = f'no such key: scheme "{scheme.name}" signs no time'
+            yield Misfit((*path, "tolerance"), expected, shown(source["tolerance"]))
+        if scheme.wants_secrets(found) and source.get("secrets", []) == []:
+            yield Misfit((*path, "secrets"), "the names of 1 to 5 app settings", "none")
 
 
 def scheme_at(raw: Table, path: Path) -> object:

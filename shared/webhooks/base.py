@@ -102,26 +102,22 @@ class Scheme(ABC, Generic[O_contra]):
 
     name: ClassVar[str]
     options: ClassVar[type[Options]] = Options
-    has_timestamp: ClassVar[bool] = False
-    """Whether the signature covers a time, so that a tolerance applies."""
     answer_within: ClassVar[float] = 8.0
     """Seconds in which the sender hears from us, well below its own time-out."""
-    reply: ClassVar[Reply | None] = None
-    """The answer to whatever was taken, where the sender wants one of its own form."""
     methods: ClassVar[tuple[str, ...]] = ("POST",)
     """POST, and those that `greet` answers."""
 
     @abstractmethod
-    def load_key(self, secret: str) -> bytes:
+    def load_key(self, secret: str, options: O_contra) -> bytes:
         """The key of a secret as the sender shows it. Raises UnusableSecret."""
-
-    def load_named(self, name: str, secret: str) -> bytes:  # noqa: ARG002  most load all alike
-        """The key of one of the options' named secrets. Raises UnusableSecret."""
-        return self.load_key(secret)
 
     def wants_secrets(self, options: O_contra) -> bool:  # noqa: ARG002  most schemes always do
         """Whether a source with these options needs `secrets`."""
         return True
+
+    def signs_time(self, options: O_contra) -> bool:  # noqa: ARG002  most schemes: always or never
+        """Whether the signature covers a time, so that a tolerance applies."""
+        return False
 
     def key_set(self, options: O_contra) -> str | None:  # noqa: ARG002  most schemes have none
         """The address of the published keys that `verify` needs."""
@@ -129,6 +125,10 @@ class Scheme(ABC, Generic[O_contra]):
 
     def greet(self, request: WebhookRequest, trust: Trust[O_contra]) -> Reply | None:  # noqa: ARG002
         """The answer to a handshake by another method than POST; None where this is none."""
+        return None
+
+    def answer(self, request: WebhookRequest) -> Reply | None:  # noqa: ARG002  most take ours
+        """The answer to whatever was taken, where the sender wants one of its own form."""
         return None
 
     @abstractmethod

@@ -6,16 +6,21 @@ Source: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-de
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl
 
 from shared.printable import clean_text
 from shared.webhooks.base import Options, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.identity import body_id, event_label
-from shared.webhooks.parsing import FORM, JSON, media_type, parse_object, require_identity_encoding
-from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
-from shared.webhooks.signatures import hmac_sha256, matching_key, text_key
+from shared.webhooks.parsing import (
+    FORM,
+    JSON,
+    form_fields,
+    media_type,
+    parse_object,
+    require_identity_encoding,
+)
+from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
+from shared.webhooks.signatures import text_key, verify_prefixed_hex
 
-_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
 _EVENT = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
 _HOOK = re.compile(r"[0-9]{1,20}", re.ASCII)
@@ -27,20 +32,11 @@ class GitHub(Scheme[Options]):
 
     name: ClassVar[str] = "github"
 
-    def load_key(self, secret: str) -> bytes:
+    def load_key(self, secret: str, options: Options) -> bytes:  # noqa: ARG002  the scheme's interface
         return text_key(secret)
 
     def verify(self, request: WebhookRequest, trust: Trust[Options]) -> Verified:
-        header = request.headers.get("x-hub-signature-256", "")
-        if not header:
-            raise BadSignature("X-Hub-Signature-256 is missing. Set a secret on the webhook.")
-        if not _SIGNATURE.fullmatch(header):
-            raise BadSignature("X-Hub-Signature-256 is not `sha256=` and 64 lower-case hex digits.")
-        given = header.removeprefix("sha256=").encode()
-        index = matching_key(trust.keys, [given], lambda key: hmac_sha256(key, request.body).hex().encode())
-        if index is None:
-            raise BadSignature("X-Hub-Signature-256 does not match the body.")
-        return Verified(secret_index=index)
+        return verify_prefixed_hex(request, "X-Hub-Signature-256", trust.keys)
 
     def read(self, request: WebhookRequest, trust: Trust[Options]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002
         raw = _json_of(request)
@@ -98,16 +94,7 @@ def _json_of(request: WebhookRequest) -> bytes:
 
 def _form_payload(body: bytes) -> bytes:
     """The JSON in the form field `payload`."""
-    try:
-        fields = parse_qsl(
-            body.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=_MOST_FORM_FIELDS,
-        )
-    except ValueError:
-        raise MalformedBody("The body is not a form in UTF-8.") from None
-    found = [value for name, value in fields if name == "payload"]
+    found = [value for name, value in form_fields(body, _MOST_FORM_FIELDS) if name == "payload"]
     if len(found) != 1:
         raise MalformedBody("The form does not have exactly one field `payload`.")
     return found[0].encode()

@@ -1,18 +1,22 @@
 """Strict JSON, after verification: what two parsers could read differently is refused.
 
-UTF-8 without a byte order mark, no duplicate keys, no NaN or Infinity, bounded depth and number length,
-an object at the top (after RFC 8259 and the stricter RFC 7493).
+UTF-8 without a byte order mark, no duplicate keys, no NaN or Infinity, bounded depth and number length
+(after RFC 8259 and the stricter RFC 7493).
 """
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, NoReturn
+from urllib.parse import parse_qsl
 
+from shared.printable import clean_text
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
 
 DEEPEST = 64
 LONGEST_NUMBER = 128
+MOST_FORM_FIELDS = 1000
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 _UTF8_NAMES = frozenset({"utf-8", "utf8", "us-ascii"})
@@ -24,6 +28,22 @@ class _NotStrict(Exception):
 
 def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object in `body`. Raises MalformedBody, which never quotes the body."""
+    document = parse_json(body)
+    if not isinstance(document, dict):
+        raise MalformedBody("The body is JSON, but not an object.")
+    return document
+
+
+def parse_objects(body: bytes) -> list[dict[str, Any]]:
+    """The JSON objects in a JSON list. Raises MalformedBody."""
+    document = parse_json(body)
+    if not isinstance(document, list) or not all(isinstance(item, dict) for item in document):
+        raise MalformedBody("The body is JSON, but not a list of objects.")
+    return document
+
+
+def parse_json(body: bytes) -> Any:
+    """The JSON value in `body`. Raises MalformedBody."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -44,8 +64,6 @@ def parse_object(body: bytes) -> dict[str, Any]:
         raise MalformedBody(_TOO_DEEP) from None
     except ValueError:
         raise MalformedBody("The body is not JSON.") from None
-    if not isinstance(document, dict):
-        raise MalformedBody("The body is JSON, but not an object.")
     _check_depth(document)
     return document
 
@@ -79,8 +97,8 @@ def _bounded_float(text: str) -> float:
     return value
 
 
-def _check_depth(document: dict[str, Any]) -> None:
-    level: list[Any] = [document]
+def _check_depth(document: Any) -> None:
+    level: list[Any] = [document] if isinstance(document, dict | list) else []
     for _ in range(DEEPEST):
         level = [
             child
@@ -109,3 +127,33 @@ def media_type(request: WebhookRequest) -> str:
         if name.strip().lower() == "charset" and charset not in _UTF8_NAMES:
             raise UnsupportedMediaType("The body's charset is not UTF-8.")
     return kind.strip().lower()
+
+
+def require_json(request: WebhookRequest) -> str:
+    """The media type, if it is JSON or a `+json` kind and not compressed. Raises UnsupportedMediaType."""
+    require_identity_encoding(request)
+    kind = media_type(request)
+    if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMediaType(f"The body is not {JSON}.")
+    return kind
+
+
+def form_fields(body: bytes, most: int = MOST_FORM_FIELDS) -> list[tuple[str, str]]:
+    """The fields of a form in the order sent, empty values too. Raises MalformedBody."""
+    try:
+        return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
+    except ValueError:
+        raise MalformedBody("The body is not a form in UTF-8.") from None
+
+
+def text_of(document: Mapping[str, Any], name: str) -> str:
+    """A field that must be a text with something in it. Raises MalformedBody, which names the field."""
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise MalformedBody(f"`{name}` in the body is missing or not text.")
+    return clean_text(value)
+
+
+def own_json(item: object) -> bytes:
+    """One event's own JSON, taken out of a batch."""
+    return clean_text(json.dumps(item, ensure_ascii=False, separators=(",", ":"))).encode()

@@ -8,25 +8,14 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from jmespath.exceptions import JMESPathError
-
 from shared.pipeline.model import Expression, Route, SourcePolicy
 from shared.printable import clean_text
 from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
+from shared.webhooks.expressions import EVALUATION_ERRORS
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
-
-_EVALUATION_ERRORS = (
-    JMESPathError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +101,7 @@ def _json(expression: Expression, found: Any) -> bytes:
 def _found(expression: Expression, event: WebhookEvent) -> Any:
     try:
         found = expression.search(event.payload)
-    except _EVALUATION_ERRORS:
+    except EVALUATION_ERRORS:
         raise _NothingFound(
             f"The route's expression `{expression.expression}` does not work on this event."
         ) from None

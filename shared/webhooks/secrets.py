@@ -5,9 +5,8 @@ secret: problems name the setting and say what is wrong with its value.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -61,16 +60,14 @@ class SourceSecrets:
 
 def load_keys(source: SourcePolicy, environ: Mapping[str, str]) -> SourceKeys:
     """Every usable key of `source`; each setting that cannot be used is a problem, and a warning."""
-    scheme = scheme_named(source.scheme)
     problems: list[str] = []
     found: dict[int, bytes] = {}
     for place, setting in enumerate(source.secrets):
-        if (key := _key(scheme.load_key, source, setting, environ, problems)) is not None:
+        if (key := _key(source, setting, environ, problems)) is not None:
             found[place] = key
     named: dict[str, bytes] = {}
     for name, setting in source.options.named_secrets().items():
-        load = partial(scheme.load_named, name)
-        if (key := _key(load, source, setting, environ, problems)) is not None:
+        if (key := _key(source, setting, environ, problems)) is not None:
             named[name] = key
     return SourceKeys(
         keys=tuple(found.values()),
@@ -80,15 +77,9 @@ def load_keys(source: SourcePolicy, environ: Mapping[str, str]) -> SourceKeys:
     )
 
 
-def _key(
-    load: Callable[[str], bytes],
-    source: SourcePolicy,
-    setting: str,
-    environ: Mapping[str, str],
-    problems: list[str],
-) -> bytes | None:
+def _key(source: SourcePolicy, setting: str, environ: Mapping[str, str], problems: list[str]) -> bytes | None:
     try:
-        return load(_secret(setting, environ))
+        return scheme_named(source.scheme).load_key(_secret(setting, environ), source.options)
     except UnusableSecret as error:
         problem = f"The setting {setting} cannot be used as a secret: {error}."
         problems.append(problem)

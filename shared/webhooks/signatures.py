@@ -6,12 +6,14 @@ Candidates from a request are text that anyone may have written: they are compar
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Iterable, Sequence
 
-from shared.webhooks.base import UnusableSecret
+from shared.webhooks.base import UnusableSecret, Verified, WebhookRequest
+from shared.webhooks.rejections import BadSignature
 
 SHORTEST_SECRET = 16  # bytes
-LONGEST_CANDIDATE_LIST = 10
+MOST_CANDIDATES = 10
 """So many signatures of one request are tried; rotation needs two."""
 
 
@@ -35,9 +37,29 @@ def matching_key(
     keys: Sequence[bytes], candidates: Iterable[bytes], sign: Callable[[bytes], bytes]
 ) -> int | None:
     """The index of the first key whose signature is among the candidates."""
-    tried = list(candidates)[:LONGEST_CANDIDATE_LIST]
+    tried = list(candidates)[:MOST_CANDIDATES]
     for index, key in enumerate(keys):
         expected = sign(key)
         if any(hmac.compare_digest(expected, candidate) for candidate in tried):
             return index
     return None
+
+
+_PREFIXED_HEX = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
+
+
+def verify_prefixed_hex(request: WebhookRequest, header: str, keys: Sequence[bytes]) -> Verified:
+    """GitHub's and Meta's form: `sha256=` and the HMAC-SHA256 of the body in lower-case hex.
+
+    Raises BadSignature.
+    """
+    found = request.headers.get(header.lower(), "")
+    if not found:
+        raise BadSignature(f"{header} is missing. Set a secret on the webhook.")
+    if not _PREFIXED_HEX.fullmatch(found):
+        raise BadSignature(f"{header} is not `sha256=` and 64 lower-case hex digits.")
+    given = found.removeprefix("sha256=").encode()
+    index = matching_key(keys, [given], lambda key: hmac_sha256(key, request.body).hex().encode())
+    if index is None:
+        raise BadSignature(f"{header} does not match the body.")
+    return Verified(secret_index=index)

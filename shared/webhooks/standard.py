@@ -1,14 +1,15 @@
-"""Standard Webhooks, version v1 (HMAC-SHA256), with `webhook-*` or Svix's `svix-*` headers.
+"""Standard Webhooks: v1 (HMAC-SHA256) and v1a (Ed25519), with `webhook-*` or Svix's `svix-*` headers.
 
 Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
 
 import base64
 import binascii
+import hmac
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar
 
 from shared.printable import clean_text
@@ -21,15 +22,19 @@ from shared.webhooks.base import (
     WebhookEvent,
     WebhookRequest,
 )
+from shared.webhooks.ed25519 import PublicKey, is_signed, is_usable
 from shared.webhooks.freshness import check_freshness
 from shared.webhooks.identity import event_label
-from shared.webhooks.parsing import JSON, media_type, parse_object, require_identity_encoding
-from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
-from shared.webhooks.signatures import hmac_sha256, matching_key
+from shared.webhooks.parsing import parse_object, require_json
+from shared.webhooks.rejections import BadSignature, MalformedBody
+from shared.webhooks.signatures import MOST_CANDIDATES, hmac_sha256
+from shared.webhooks.times import iso_time, unix_time
 
 KEY_SIZES = range(24, 65)
 _TIMESTAMP = re.compile(r"[0-9]{1,20}", re.ASCII)
 _FAMILIES = ("webhook", "svix")
+_VERSIONS = frozenset({"v1", "v1a"})
+_PUBLIC = "whpk_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,14 @@ class Standard(Scheme[Options]):
     """Signed are id, timestamp and body. The id stays the same over the sender's retries."""
 
     name: ClassVar[str] = "standard"
-    has_timestamp: ClassVar[bool] = True
 
-    def load_key(self, secret: str) -> bytes:
-        """The bytes of `whsec_<base64>`; also taken: `v1,whsec_<base64>`, no prefix, no padding."""
+    def load_key(self, secret: str, options: Options) -> bytes:  # noqa: ARG002  the scheme's interface
+        """The bytes of `whsec_<base64>`; also taken: `v1,whsec_<base64>`, no prefix, no padding.
+
+        `whpk_<base64>` is the public key of a sender that signs with v1a.
+        """
+        if secret.startswith(_PUBLIC):
+            return _public_key(secret.removeprefix(_PUBLIC))
         text = secret.removeprefix("v1,").removeprefix("whsec_")
         key = _decoded(text + "=" * (-len(text) % 4))
         if key is None:
@@ -55,26 +64,23 @@ class Standard(Scheme[Options]):
             raise UnusableSecret("its key is not 24 to 64 bytes long")
         return key
 
+    def signs_time(self, options: Options) -> bool:  # noqa: ARG002  always
+        return True
+
     def verify(self, request: WebhookRequest, trust: Trust[Options]) -> Verified:
         headers = _signed_headers(request)
         if not _TIMESTAMP.fullmatch(headers.timestamp):
             raise BadSignature("The timestamp header is not a whole number of seconds.")
         signed = (_bytes(headers.message_id), b".", _bytes(headers.timestamp), b".", request.body)
-        index = matching_key(
-            trust.keys,
-            _candidates(headers.signatures),
-            lambda key: base64.b64encode(hmac_sha256(key, *signed)),
-        )
+        candidates = _candidates(headers.signatures)
+        index = next((i for i, key in enumerate(trust.keys) if _is_signed(key, candidates, signed)), None)
         if index is None:
-            raise BadSignature("No v1 signature matches id, timestamp and body.")
+            raise BadSignature("No signature matches id, timestamp and body.")
         check_freshness(int(headers.timestamp), trust)
         return Verified(secret_index=index)
 
     def read(self, request: WebhookRequest, trust: Trust[Options]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002
-        require_identity_encoding(request)
-        kind = media_type(request)
-        if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
-            raise UnsupportedMediaType(f"The body is not {JSON}.")
+        require_json(request)
         payload = parse_object(request.body)
         return (
             WebhookEvent(
@@ -97,12 +103,26 @@ def _signed_headers(request: WebhookRequest) -> _Headers:
     raise BadSignature("The headers webhook-id, webhook-timestamp and webhook-signature are not all there.")
 
 
-def _candidates(header: str) -> Iterator[bytes]:
-    """The signatures of version v1; other versions and malformed entries are skipped."""
-    for entry in header.split():
-        version, _, signature = entry.partition(",")
-        if version == "v1":
-            yield _bytes(signature)
+def _candidates(header: str) -> list[tuple[str, bytes]]:
+    """The signatures by version; other versions and malformed entries are skipped."""
+    found = [entry.partition(",") for entry in header.split()]
+    return [(version, _bytes(text)) for version, _, text in found if version in _VERSIONS][:MOST_CANDIDATES]
+
+
+def _is_signed(key: bytes, candidates: Sequence[tuple[str, bytes]], signed: Sequence[bytes]) -> bool:
+    """A public key proves v1a and a secret proves v1, never the other way round."""
+    if not isinstance(key, PublicKey):
+        expected = base64.b64encode(hmac_sha256(key, *signed))
+        return any(v == "v1" and hmac.compare_digest(expected, text) for v, text in candidates)
+    signatures = [_decoded(text.decode("latin-1")) for version, text in candidates if version == "v1a"]
+    return any(found is not None and is_signed(key, found, b"".join(signed)) for found in signatures)
+
+
+def _public_key(text: str) -> PublicKey:
+    key = _decoded(text)
+    if key is None or not is_usable(key):
+        raise UnusableSecret("it is not `whpk_` and the base64 of an Ed25519 public key")
+    return PublicKey(key)
 
 
 def _event_type(payload: Mapping[str, Any]) -> str:
@@ -114,12 +134,8 @@ def _event_type(payload: Mapping[str, Any]) -> str:
 
 
 def _event_time(payload: Mapping[str, Any]) -> datetime | None:
-    found = payload.get("timestamp")
-    try:
-        time = datetime.fromisoformat(found) if isinstance(found, str) else None
-        return time.astimezone(UTC) if time and time.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
+    """`timestamp` as the specification advises; OpenAI has `created_at`."""
+    return iso_time(payload.get("timestamp")) or unix_time(payload.get("created_at"))
 
 
 def _bytes(text: str) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.webhooks.base import UnusableSecret, WebhookRequest
+from shared.webhooks.base import Options, UnusableSecret, WebhookRequest
 from shared.webhooks.github import GitHub
 from shared.webhooks.pseudonyms import event_pseudonym
 from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
@@ -140,13 +140,13 @@ def test_the_tolerance_does_not_matter_because_no_time_is_signed() -> None:
 @pytest.mark.parametrize("secret", ["", "fifteen letters"])
 def test_a_short_secret_is_unusable_and_not_shown(secret: str) -> None:
     with pytest.raises(UnusableSecret, match="shorter than 16 bytes") as caught:
-        SCHEME.load_key(secret)
+        SCHEME.load_key(secret, Options())
     assert not secret or secret not in str(caught.value)
 
 
 def test_the_key_is_the_text_of_the_secret() -> None:
-    assert SCHEME.load_key("It's a Secret to Everybody") == b"It's a Secret to Everybody"
-    assert SCHEME.load_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").startswith(b"whsec_")
+    assert SCHEME.load_key("It's a Secret to Everybody", Options()) == b"It's a Secret to Everybody"
+    assert SCHEME.load_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Options()).startswith(b"whsec_")
 
 
 def test_an_issue_event_is_read() -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from shared.webhooks.base import Options
 from shared.webhooks.rejections import WebhookRejected
 from shared.webhooks.standard import Standard
 from tests.unit.shared.webhooks.requests import standard_request, standard_signature, trust
@@ -41,7 +42,7 @@ def ours(secret: str, body: bytes, headers: dict[str, str], now: datetime) -> bo
         signature=headers["webhook-signature"],
     )
     try:
-        SCHEME.verify(incoming, trust(SCHEME.load_key(secret), now=now))
+        SCHEME.verify(incoming, trust(SCHEME.load_key(secret, Options()), now=now))
     except WebhookRejected:
         return False
     return True

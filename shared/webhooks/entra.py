@@ -1,0 +1,101 @@
+"""Entra ID tokens, as Event Grid and Azure Monitor send them: an RS256 JWT for our application.
+
+Sources: https://learn.microsoft.com/entra/identity-platform/access-tokens and
+https://learn.microsoft.com/azure/event-grid/secure-webhook-delivery
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from shared.webhooks.base import Jwk, Options, Trust
+from shared.webhooks.key_address import KeyAddress
+from shared.webhooks.rejections import BadSignature, StaleTimestamp, UnknownSigningKey
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+_LONGEST_TOKEN = 16 * 1024
+_LAST_SECOND = 1e12
+
+
+class TokenOptions(Options):
+    """Which tokens are taken: of `tenant`, for `audience`, from the application `app_id`, with `role`.
+
+    `issuer` and `keys_url` follow from the tenant; sovereign clouds have others.
+    """
+
+    tenant: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{36}$")]
+    audience: Annotated[list[Name], Field(min_length=1, max_length=5)]
+    app_id: Name | None = None
+    role: Name | None = None
+    issuer: Annotated[list[Name], Field(default_factory=list, max_length=5)]
+    keys_url: KeyAddress | None = None
+
+    @property
+    def issuers(self) -> Sequence[str]:
+        """Those of version 2 and version 1 tokens."""
+        usual = (
+            f"https://login.microsoftonline.com/{self.tenant}/v2.0",
+            f"https://sts.windows.net/{self.tenant}/",
+        )
+        return self.issuer or usual
+
+    @property
+    def address(self) -> str:
+        return self.keys_url or f"https://login.microsoftonline.com/{self.tenant}/discovery/v2.0/keys"
+
+
+def check_token(header: str, options: TokenOptions, trust: Trust[Any]) -> None:
+    """Raises BadSignature, UnknownSigningKey or StaleTimestamp. `header` is that of Authorization."""
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or not token or len(token) > _LONGEST_TOKEN:
+        raise BadSignature("The header Authorization with a bearer token is missing.")
+    claims = _claims(token.strip(), options, trust.published)
+    _check_times(claims, trust)
+    if options.app_id is not None and options.app_id not in (claims.get("azp"), claims.get("appid")):
+        raise BadSignature("The token was issued to another application.")
+    roles = claims.get("roles")
+    if options.role is not None and options.role not in (roles if isinstance(roles, list) else []):
+        raise BadSignature("The token does not carry the role that is wanted here.")
+
+
+def _claims(token: str, options: TokenOptions, published: Sequence[Jwk]) -> Mapping[str, Any]:
+    import jwt
+
+    try:
+        kid = jwt.get_unverified_header(token).get("kid")
+        if not isinstance(kid, str):
+            raise BadSignature("The token does not name its key.")
+        key = next((jwk for jwk in published if jwk.get("kid") == kid), None)
+        if key is None:
+            raise UnknownSigningKey("The token names a key that its issuer does not publish.")
+        return jwt.decode(  # times are checked against the injected clock
+            token,
+            jwt.PyJWK(dict(key), algorithm="RS256"),
+            algorithms=["RS256"],
+            audience=options.audience,
+            issuer=list(options.issuers),
+            options={
+                "require": ["exp", "iss", "aud"],
+                "verify_exp": False,
+                "verify_nbf": False,
+                "verify_iat": False,
+            },
+        )
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+        raise BadSignature("The token is not one of the issuer's for this application.") from None
+
+
+def _check_times(claims: Mapping[str, Any], trust: Trust[Any]) -> None:
+    now, slack = trust.now.timestamp(), trust.tolerance.total_seconds()
+    ends, begins = _time(claims.get("exp")), _time(claims.get("nbf", 0))
+    if now > ends + slack:
+        raise StaleTimestamp("The token has expired.", skew_seconds=int(ends - now))
+    if now < begins - slack:
+        raise StaleTimestamp("The token is not valid yet.", skew_seconds=int(begins - now))
+
+
+def _time(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LAST_SECOND:
+        raise BadSignature("The token's times are not numbers.")
+    return value

@@ -1,0 +1,137 @@
+"""Twilio: the HMAC of the public URL and the form's fields in `X-Twilio-Signature`; no time.
+
+Sources: https://www.twilio.com/docs/usage/security ,
+https://www.twilio.com/docs/usage/webhooks/webhooks-security and
+https://www.twilio.com/docs/usage/webhooks/webhook-shared-keys
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
+from urllib.parse import parse_qs
+
+from pydantic import Field
+
+from shared.pipeline.values import SettingName
+from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.parsing import FORM, form_fields, media_type, require_identity_encoding
+from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
+from shared.webhooks.signatures import matching_key, text_key
+from shared.webhooks.twilio_events import read_events
+from shared.webhooks.twilio_urls import PublicUrl, spellings
+
+AccountSid = Annotated[str, Field(pattern=r"^AC[0-9a-fA-F]{32}$")]
+_SETTINGS = re.compile(r"key=([^,\s=]{1,128}),\s*algorithm=(HMAC_SHA256|HMAC_SHA1)", re.ASCII)
+_HASHES = {"HMAC_SHA256": hashlib.sha256, "HMAC_SHA1": hashlib.sha1}
+_TWIML = Reply(
+    status=200,
+    body=b'<?xml version="1.0" encoding="UTF-8"?><Response/>',
+    content_type="text/xml; charset=utf-8",
+)
+
+
+class TwilioOptions(Options):
+    """`public_url` is the address as it stands at Twilio, without its query.
+
+    `accounts` are the accounts whose webhooks are taken. `shared_keys` names the setting of each key that a
+    webhook rule signs with.
+    """
+
+    public_url: PublicUrl
+    accounts: Annotated[list[AccountSid], Field(min_length=1, max_length=100)]
+    shared_keys: Annotated[dict[str, SettingName], Field(default_factory=dict, max_length=10)]
+
+    def named_secrets(self) -> Mapping[str, str]:
+        return self.shared_keys
+
+
+class Twilio(Scheme[TwilioOptions]):
+    """The key is the text of the account's primary auth token, or of a shared key."""
+
+    name: ClassVar[str] = "twilio"
+    options: ClassVar[type[Options]] = TwilioOptions
+
+    def load_key(self, secret: str, options: TwilioOptions) -> bytes:  # noqa: ARG002  the scheme's interface
+        return text_key(secret)
+
+    def wants_secrets(self, options: TwilioOptions) -> bool:
+        return not options.shared_keys
+
+    def answer(self, request: WebhookRequest) -> Reply | None:  # noqa: ARG002  always
+        """Twilio reads the answer as instructions: an empty one tells it to do nothing more."""
+        return _TWIML
+
+    def verify(self, request: WebhookRequest, trust: Trust[TwilioOptions]) -> Verified:
+        given = request.headers.get("x-twilio-signature", "")
+        if not given:
+            raise BadSignature("X-Twilio-Signature is missing.")
+        candidate = given.encode("utf-8", "surrogatepass")
+        body = _signed_body(request)
+        signed = [url.encode() + body for url in _urls(request, trust.options)]
+        settings = request.headers.get("x-twilio-webhooks-signature-settings")
+        if settings is not None:
+            _verify_shared(settings, candidate, signed, trust.named)
+            return Verified(secret_index=None)
+        for text in signed:
+            index = matching_key(trust.keys, [candidate], lambda key, text=text: _mac(key, text, "HMAC_SHA1"))  # type: ignore[misc]  # a default binds the loop's value
+            if index is not None:
+                return Verified(secret_index=index)
+        raise BadSignature("X-Twilio-Signature does not match the public URL and the body.")
+
+    def read(self, request: WebhookRequest, trust: Trust[TwilioOptions]) -> tuple[WebhookEvent, ...]:
+        require_identity_encoding(request)
+        return read_events(request, trust.options.accounts)
+
+
+def _verify_shared(
+    settings: str, candidate: bytes, signed: Sequence[bytes], keys: Mapping[str, bytes]
+) -> None:
+    """Signed with the key that the header names: it can choose among ours, nothing else."""
+    found = _SETTINGS.fullmatch(settings)
+    key = keys.get(found[1]) if found else None
+    if found is None or key is None:
+        raise BadSignature("X-Twilio-Webhooks-Signature-Settings names a key or algorithm unknown here.")
+    if not any(hmac.compare_digest(_mac(key, text, found[2]), candidate) for text in signed):
+        raise BadSignature("X-Twilio-Signature does not match the public URL and the body.")
+
+
+def _mac(key: bytes, text: bytes, algorithm: str) -> bytes:
+    return base64.b64encode(hmac.new(key, text, _HASHES[algorithm]).digest())
+
+
+def _urls(request: WebhookRequest, options: TwilioOptions) -> list[str]:
+    try:
+        return spellings(options.public_url, request.query)
+    except UnicodeEncodeError:
+        raise BadSignature("The query is not text.") from None
+
+
+def _signed_body(request: WebhookRequest) -> bytes:
+    """What follows the URL: a form's fields; nothing where the URL carries the hash of the body."""
+    hashes = _body_hashes(request.query)
+    if hashes:
+        actual = hashlib.sha256(request.body).hexdigest().encode()
+        if len(hashes) != 1 or not hmac.compare_digest(hashes[0].encode("utf-8", "surrogatepass"), actual):
+            raise BadSignature("bodySHA256 in the query is not the hash of the body.")
+        return b""
+    fields: dict[str, set[str]] = {}
+    try:
+        if media_type(request) != FORM:
+            raise BadSignature(
+                "The body is no form and the query has no bodySHA256: nothing covers the body."
+            )
+        for name, value in form_fields(request.body):
+            fields.setdefault(name, set()).add(value)
+    except (MalformedBody, UnsupportedMediaType):
+        raise BadSignature("The body is no form in UTF-8, so it is not what Twilio signed.") from None
+    return "".join(name + value for name in sorted(fields) for value in sorted(fields[name])).encode()
+
+
+def _body_hashes(query: str) -> list[str]:
+    try:
+        return parse_qs(query, keep_blank_values=True, max_num_fields=100).get("bodySHA256", [])
+    except ValueError:
+        raise BadSignature("The query has too many fields.") from None
