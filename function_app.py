@@ -51,6 +51,16 @@ async def webhook(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.receive_webhook(request))
 
 
+@app.route("jobs", methods=["POST"])
+async def submit_job(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("submit_job", request))
+
+
+@app.route("inputs/{name}", methods=["PUT"])
+async def put_input(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("put_input", request))
+
+
 @app.route("jobs/{job_id}", methods=["GET"])
 async def get_job(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("get_job", request))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from shared.deadletters.handler import DeadLetterHandler
-from shared.http import cases_api, jobs_api, webhooks_api
+from shared.http import cases_api, jobs_api, submissions_api, webhooks_api
 from shared.http.exchange import HttpAnswer, HttpRequest
 from shared.http.health import Health
 from shared.intake import Intake
@@ -15,6 +15,8 @@ from shared.worker.run import Worker
 Route = Callable[[Services, HttpRequest], Awaitable[HttpAnswer]]
 
 ROUTES: Mapping[str, Route] = {
+    "submit_job": submissions_api.submit_job,
+    "put_input": submissions_api.put_input,
     "get_job": jobs_api.get_job,
     "get_result": jobs_api.get_result,
     "list_cases": cases_api.list_cases,

@@ -4,8 +4,10 @@ Texts name what was wrong and what to do. They never carry a document, a prompt,
 personal data, because they are shown to operators and written to logs.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -17,6 +19,14 @@ class AfterhookError(Exception):
     def __init__(self, message: str | None = None) -> None:
         # `python -OO` strips docstrings: the code is left then.
         super().__init__(message or (type(self).__doc__ or type(self).code).strip().splitlines()[0])
+
+
+class RequestRefused(AfterhookError):
+    """A request was refused for what it asks or how; `status` is that of the HTTP answer."""
+
+    code: ClassVar[str] = "bad_request"
+    status: ClassVar[int] = 400
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class TransientError(AfterhookError):

@@ -6,7 +6,7 @@ stored for a webhook that is refused, and nothing is acknowledged that is not st
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -129,7 +129,7 @@ class Intake:
             user_id=user_pseudonym(found.user_id, key),
             body_sha256=hashlib.sha256(event.raw).hexdigest(),
             input_ref=places[0].ref if places else found.input_ref,
-            traceparent=_traceparent(request),
+            traceparent=traceparent(request.headers),
             created_at=now,
             updated_at=now,
             released_at=now,
@@ -169,9 +169,9 @@ async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return done
 
 
-def _traceparent(request: WebhookRequest) -> str | None:
+def traceparent(headers: Mapping[str, str]) -> str | None:
     """The caller's W3C trace context, if it has the standard's form."""
-    value = request.headers.get("traceparent", "")
+    value = headers.get("traceparent", "")
     parts = value.split("-")
     lengths = [len(part) for part in parts]
     hexadecimal = all(character in "0123456789abcdef-" for character in value)

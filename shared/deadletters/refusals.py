@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from shared.errors import AfterhookError
+from shared.errors import RequestRefused
 
 
-class Refusal(AfterhookError):
+class Refusal(RequestRefused):
     """The decision cannot be carried out."""
 
     code: ClassVar[str] = "refused"

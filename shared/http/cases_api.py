@@ -1,6 +1,5 @@
 """`/dead-letters`: list, show, resubmit and close. Every decision needs an operator and a reason."""
 
-import json
 import re
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -20,20 +19,17 @@ from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
 from shared.deadletters.refusals import CaseNotFound
 from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.http.bodies import content_of, idempotency_key, read_body, wrong_fields
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
 from shared.http.views import attempt_view, case_view, decision_view, failure_view, timeline_view
 from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
-from shared.printable import clean_text, is_blank, one_line
+from shared.printable import is_blank, one_line
 from shared.services import Services
-from shared.webhooks.parsing import parse_object
-from shared.webhooks.rejections import WebhookRejected
 from shared.webhooks.routing import TEXT
 
 PAGE_LIMIT = 100
-BODY_LIMIT = 1024 * 1024
 LATEST_START = timedelta(days=30)
-_KEY_LIMIT = 255
 _MESSAGE_CASE = re.compile(r"msg_[0-9]{1,20}(?:_[0-9a-f]{8})?")
 
 _BLANK = "blank"
@@ -109,12 +105,12 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Release the job once more: 202 with its release number."""
-    body = _body(ResubmitBody, request)
+    body = read_body(ResubmitBody, request, _bad_decision)
     if body.input_ref is not None and body.input is not None:
         raise BadRequest("Give `input_ref` or `input`, not both.", code="bad_request")
     wanted = Resubmission(
         input_ref=body.input_ref,
-        content=_content(body.input),
+        content=content_of(body.input),
         content_type=TEXT if isinstance(body.input, str) else None,
         at=_start(services, body.at),
     )
@@ -127,7 +123,7 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Close the case: nothing more will be done about it."""
-    body = _body(CloseBody, request)
+    body = read_body(CloseBody, request, _bad_decision)
     case_id = _case_id(request)
     await close(services, case_id, _decision(body, request))
     return answer_json(200, {"job_id": case_id, "status": "closed"})
@@ -141,39 +137,17 @@ def _case_id(request: HttpRequest) -> str:
 
 
 def _decision(body: CloseBody, request: HttpRequest) -> Decision:
-    key = request.headers.get("idempotency-key")
-    if key is not None and not 0 < len(key) <= _KEY_LIMIT:
-        raise BadRequest(f"`Idempotency-Key` must have 1 to {_KEY_LIMIT} characters.")
+    key = idempotency_key(request)
     return Decision(operator=body.operator, reason=body.reason, idempotency_key=key)
 
 
-B = TypeVar("B", bound=CloseBody)
-
-
-def _body(model: type[B], request: HttpRequest) -> B:
-    if len(request.body) > BODY_LIMIT:
-        raise BadRequest(f"The body is over {BODY_LIMIT} bytes.", code="body_too_large", status=413)
-    try:
-        document = parse_object(request.body)
-    except WebhookRejected as error:
-        raise BadRequest(str(error), code="malformed_body") from None
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        raise _bad_body(model, error) from None
-
-
-def _bad_body(model: type[CloseBody], error: ValidationError) -> BadRequest:
-    """What is wrong with which field, without what was sent: not even the name of a field that is none."""
-    details = error.errors(include_url=False, include_context=False)
-    fields = {str(item["loc"][0]): item for item in details if item["type"] != "extra_forbidden"}
+def _bad_decision(model: type[CloseBody], error: ValidationError) -> BadRequest:
+    """Without operator or reason there is no decision, which has a code of its own."""
+    texts, fields = wrong_fields(model, error, _SHAPES)
     missing = [name for name, item in fields.items() if _is_missing(item)]
-    texts = [f"`{name}` must be {_SHAPES[name]}." for name in fields if name not in missing]
-    if len(fields) < len(details):
-        names = ", ".join(f"`{name}`" for name in model.model_fields)
-        texts.append(f"There are other fields than {names}.")
     if not missing:
         return BadRequest(" ".join(texts))
+    texts = [text for text in texts if not text.startswith(tuple(f"`{name}`" for name in missing))]
     texts[:0] = ["A decision needs an operator and a reason."]
     texts += [f"`{name}` is missing or blank." for name in missing]
     return BadRequest(" ".join(texts), code=f"{missing[0]}_required")
@@ -182,13 +156,6 @@ def _bad_body(model: type[CloseBody], error: ValidationError) -> BadRequest:
 def _is_missing(item: ErrorDetails) -> bool:
     needed = item["loc"][0] in {"operator", "reason"}
     return needed and (item["type"] in {"missing", _BLANK} or item["input"] is None)
-
-
-def _content(value: Any) -> bytes | None:
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return clean_text(text).encode()
 
 
 def _start(services: Services, at: datetime | None) -> datetime | None:

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from shared.deadletters.refusals import Refusal
 from shared.errors import (
     AfterhookError,
     ConfigurationError,
     QueueUnavailable,
+    RequestRefused,
     StorageUnavailable,
     where_raised,
 )
-from shared.webhooks.rejections import WebhookRejected
 
 log = logging.getLogger("afterhook.http")
 RETRY_AFTER_SECONDS = 10
@@ -84,10 +83,8 @@ async def answered(handler: Handler) -> HttpAnswer:
     """The handler's answer, or the problem that fits its error. Never raises."""
     try:
         return await handler()
-    except WebhookRejected as error:
+    except RequestRefused as error:
         return problem(error.status, error.code, str(error), error.headers)
-    except Refusal as error:
-        return problem(error.status, error.code, str(error))
     except BadRequest as error:
         return problem(error.status, error.problem_code, str(error))
     except (StorageUnavailable, QueueUnavailable) as error:

@@ -13,6 +13,7 @@ from shared.durations import format_duration, parse_duration
 from shared.host_limits import HostLimits
 from shared.pipeline.document import DEFAULT_ATTEMPT_TIMEOUT, TasksSection
 from shared.pipeline.lines import Path
+from shared.pipeline.model import API
 from shared.pipeline.values import SOURCE_NAME, SOURCE_NAME_EXPECTED, quoted
 from shared.problems import shown
 
@@ -45,6 +46,8 @@ def _source_misfits(name: str, source: Mapping[str, Any], tasks: tuple[str, ...]
     path: Path = ("sources", name)
     if not SOURCE_NAME.fullmatch(name):
         yield Misfit(path, SOURCE_NAME_EXPECTED, shown(name))
+    if name == API:
+        yield Misfit(path, "another name: this one is that of POST /jobs", shown(name))
     secrets = source.get("secrets")
     if isinstance(secrets, list) and len({str(secret) for secret in secrets}) < len(secrets):
         yield Misfit((*path, "secrets"), "each setting once", "one twice")

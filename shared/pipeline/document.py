@@ -100,9 +100,15 @@ class TasksSection(Section):
     summarize_document: SummarizeDocumentSection | None = None
 
 
+class ApiSection(Section):
+    allowed_inputs: list[Prefix] = []
+    max_input: DocumentSize = 20 * MIB
+
+
 class Document(Section):
     sources: dict[str, SourceSection] = {}
     tasks: TasksSection = TasksSection()
+    api: ApiSection = ApiSection()
 
 
 def keys_at(path: tuple[str | int, ...], scheme: object = None) -> tuple[str, ...]:
@@ -112,6 +118,8 @@ def keys_at(path: tuple[str | int, ...], scheme: object = None) -> tuple[str, ..
     match path:
         case ():
             section = Document
+        case ("api",):
+            section = ApiSection
         case ("sources", str()):
             section = SourceSection
         case ("sources", str(), "routes", int()):

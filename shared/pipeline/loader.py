@@ -18,7 +18,7 @@ from shared.pipeline import document as shape
 from shared.pipeline.checks import Misfit, misfits
 from shared.pipeline.lines import Path as KeyPath
 from shared.pipeline.lines import line_of, scan_lines
-from shared.pipeline.model import Expression, Pipeline, Route, SourcePolicy, TaskPolicy
+from shared.pipeline.model import ApiPolicy, Expression, Pipeline, Route, SourcePolicy, TaskPolicy
 from shared.pipeline.options import option_misfits, read_options, scheme_at, split_options
 from shared.problems import Problem, configuration_error, shown
 from shared.retry import Backoff, BackoffCurve, BackoffList, RetryPolicy
@@ -154,7 +154,8 @@ def _pipeline(document: shape.Document, options: Mapping[str, Options]) -> Pipel
         if (section := getattr(document.tasks, name)) is not None
     }
     sources = {name: _source(name, section, options[name]) for name, section in document.sources.items()}
-    return Pipeline(sources=MappingProxyType(sources), tasks=MappingProxyType(tasks))
+    api = ApiPolicy(allowed_inputs=tuple(document.api.allowed_inputs), max_input=document.api.max_input)
+    return Pipeline(sources=MappingProxyType(sources), tasks=MappingProxyType(tasks), api=api)
 
 
 def _task(name: str, section: shape.SummarizeDocumentSection) -> TaskPolicy:

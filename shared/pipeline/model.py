@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from shared.retry import RetryPolicy
+from shared.sizes import MIB
 from shared.webhooks.base import Options
 
 
@@ -67,7 +68,20 @@ class TaskPolicy:
     retry: RetryPolicy
 
 
+API = "api"
+"""The source of jobs that callers ask for themselves; no webhook source may have this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiPolicy:
+    """What callers of `POST /jobs` may read beside what they uploaded, and how much they may upload."""
+
+    allowed_inputs: tuple[str, ...] = ()  # prefixes `container/folder/`
+    max_input: int = 20 * MIB  # bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     sources: Mapping[str, SourcePolicy]
     tasks: Mapping[str, TaskPolicy]
+    api: ApiPolicy = ApiPolicy()

@@ -4,18 +4,16 @@ Texts say what was wrong with the request and what the sender should do. They ne
 header's value or a secret.
 """
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from shared.errors import AfterhookError
+from shared.errors import RequestRefused
 
 
-class WebhookRejected(AfterhookError):
+class WebhookRejected(RequestRefused):
     """The webhook was refused; nothing was stored."""
 
     code: ClassVar[str] = "webhook_rejected"
     status: ClassVar[int] = 400
-    headers: Mapping[str, str] = {}
 
 
 class BadSignature(WebhookRejected):
