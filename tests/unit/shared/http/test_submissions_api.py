@@ -1,0 +1,201 @@
+"""`POST /jobs` and `PUT /inputs/{name}`: one job a key, one document a name, and clear refusals."""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.application import Application
+from shared.http.exchange import HttpAnswer, HttpRequest, answered
+from shared.pipeline import ApiPolicy
+from shared.services import Services
+from tests.support.application import DOCUMENT, TASK, build_intake, build_services, pipeline
+from tests.support.fakes import World
+
+PDF = b"%PDF-1.7\n1 0 obj <<>> endobj"
+ASKED = {"task_type": TASK, "input": "The crane was greased in May."}
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def services(world: World) -> Services:
+    api = ApiPolicy(allowed_inputs=("inputs/documents/",), max_input=1024)
+    return build_services(world, pipeline=replace(pipeline(), api=api))
+
+
+async def serve(services: Services, route: str, request: HttpRequest) -> HttpAnswer:
+    application = Application(services, build_intake(services))
+    return await answered(lambda: application.serve(route, request))
+
+
+async def ask(services: Services, document: Any = None, *, key: str | None = "key-1") -> HttpAnswer:
+    body = document if isinstance(document, bytes) else json.dumps(document or ASKED).encode()
+    headers = {} if key is None else {"idempotency-key": key}
+    return await serve(
+        services,
+        "submit_job",
+        HttpRequest(method="POST", url="http://localhost/api/jobs", headers=headers, body=body),
+    )
+
+
+async def put(
+    services: Services, name: str = "report.pdf", content: bytes = PDF, **headers: str
+) -> HttpAnswer:
+    given = {"content-length": str(len(content))} | {k.replace("_", "-"): v for k, v in headers.items()}
+    return await serve(
+        services,
+        "put_input",
+        HttpRequest(
+            method="PUT",
+            url=f"http://localhost/api/inputs/{name}",
+            headers={name: value for name, value in given.items() if value},
+            params={"name": name},
+            body=content,
+        ),
+    )
+
+
+def said(answer: HttpAnswer) -> Any:
+    return json.loads(answer.body)
+
+
+async def test_a_job_is_stored_queued_and_answered(world: World, services: Services) -> None:
+    answer = await ask(services)
+    assert (answer.status, said(answer)["status"], said(answer)["duplicate"]) == (202, "accepted", False)
+    snapshot = await world.jobs.load(said(answer)["job_id"])
+    assert snapshot is not None
+    assert (snapshot.job.source, snapshot.job.event_id, snapshot.job.task_type) == ("api", "key-1", TASK)
+    (sent,) = world.bus.sent
+    assert sent.message.job_id == snapshot.job.job_id
+
+
+async def test_the_same_key_and_body_is_the_same_job(world: World, services: Services) -> None:
+    first = await ask(services)
+    again = await ask(services, json.dumps(ASKED, indent=2, sort_keys=True).encode())
+    assert (again.status, said(again)["duplicate"]) == (200, True)
+    assert said(again)["job_id"] == said(first)["job_id"]
+    assert len(world.jobs.all_jobs()) == 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"input": "Another text."}, {"input": {"a": 1}}, {"user_id": "user_205"}], ids=str
+)
+async def test_the_same_key_with_another_body_is_422(
+    world: World, services: Services, change: dict[str, Any]
+) -> None:
+    await ask(services)
+    refused = await ask(services, ASKED | change)
+    assert (refused.status, said(refused)["code"]) == (422, "idempotency_key_reused")
+    assert len(world.jobs.all_jobs()) == 1
+
+
+async def test_another_key_is_another_job(world: World, services: Services) -> None:
+    first, second = await ask(services), await ask(services, key="key-2")
+    assert said(first)["job_id"] != said(second)["job_id"]
+
+
+async def test_twenty_at_once_with_one_key_are_one_job(world: World, services: Services) -> None:
+    answers = await asyncio.gather(*(ask(services) for _ in range(20)))
+    assert sorted(answer.status for answer in answers) == [200] * 19 + [202]
+    assert len({said(answer)["job_id"] for answer in answers}) == 1
+
+
+async def test_without_a_key_nothing_is_stored(world: World, services: Services) -> None:
+    refused = await ask(services, key=None)
+    assert (refused.status, said(refused)["code"]) == (400, "idempotency_key_required")
+    assert world.jobs.all_jobs() == []
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        (b"", "malformed_body"),
+        (b'{"task_type":"a","task_type":"b"}', "malformed_body"),
+        ([], "malformed_body"),
+        ({"task_type": TASK}, "bad_request"),
+        (ASKED | {"input_ref": DOCUMENT}, "bad_request"),
+        (ASKED | {"colour": "MARKED"}, "bad_request"),
+        (ASKED | {"user_id": 7}, "bad_request"),
+        (ASKED | {"task_type": "MARKED"}, "unknown_task"),
+    ],
+    ids=str,
+)
+async def test_bad_input_is_refused_in_our_own_words(
+    world: World, services: Services, document: Any, code: str
+) -> None:
+    refused = await ask(services, b"[]" if document == [] else document)
+    assert (refused.status, said(refused)["code"]) == (400, code)
+    assert b"MARKED" not in refused.body
+    assert world.jobs.all_jobs() == []
+
+
+async def test_a_document_must_be_there_and_allowed(world: World, services: Services) -> None:
+    missing = await ask(services, {"task_type": TASK, "input_ref": DOCUMENT})
+    assert (missing.status, said(missing)["code"]) == (400, "input_not_found")
+    foreign = await ask(services, {"task_type": TASK, "input_ref": "results/job_a/0"})
+    assert (foreign.status, said(foreign)["code"]) == (403, "input_not_allowed")
+    odd = await ask(services, {"task_type": TASK, "input_ref": "inputs/../protected/a"})
+    assert (odd.status, said(odd)["code"]) == (403, "input_not_allowed")
+    assert world.jobs.all_jobs() == []
+    await world.blobs.put_if_absent(DOCUMENT, b"text", "text/plain")
+    assert (await ask(services, {"task_type": TASK, "input_ref": DOCUMENT})).status == 202
+
+
+async def test_what_was_uploaded_can_be_used(services: Services) -> None:
+    stored = said(await put(services))
+    answer = await ask(services, {"task_type": TASK, "input_ref": stored["input_ref"]})
+    assert answer.status == 202
+
+
+async def test_a_queue_that_is_away_is_503_and_the_repeat_finishes(world: World, services: Services) -> None:
+    world.bus.fail_next()
+    first = await ask(services)
+    assert (first.status, said(first)["code"]) == (503, "queue_unavailable")
+    again = await ask(services)
+    assert (again.status, said(again)["duplicate"]) == (200, True)
+    assert len(world.bus.sent) == 1
+    assert len(world.jobs.all_jobs()) == 1
+
+
+async def test_a_document_is_stored_once_under_its_name(services: Services) -> None:
+    first = await put(services)
+    assert first.status == 201
+    assert said(first)["input_ref"] == "inputs/uploads/report.pdf"
+    assert (said(first)["size"], said(first)["content_type"]) == (len(PDF), "application/pdf")
+    assert (await put(services)).status == 200
+    other = await put(services, content=PDF + b" other")
+    assert (other.status, said(other)["code"]) == (409, "input_exists")
+
+
+@pytest.mark.parametrize("name", ["", "a/b.pdf", "..", ".hidden", "a\\b", "a b", "x" * 201, "end.", "ü.pdf"])
+async def test_a_name_that_could_be_read_as_another_is_refused(services: Services, name: str) -> None:
+    refused = await put(services, name)
+    assert (refused.status, said(refused)["code"]) == (400, "bad_input_name")
+
+
+async def test_size_and_kind_are_checked_before_anything_is_stored(world: World, services: Services) -> None:
+    refusals = [
+        await put(services, content=b""),
+        await put(services, content=b"%PDF-" + b"x" * 1024),
+        await put(services, content=b"\x89PNG\r\n\x1a\n"),
+        await put(services, content_length=""),
+    ]
+    assert [(answer.status, said(answer)["code"]) for answer in refusals] == [
+        (400, "malformed_body"),
+        (413, "body_too_large"),
+        (415, "unsupported_media_type"),
+        (411, "length_required"),
+    ]
+    assert await world.blobs.info("inputs/uploads/report.pdf") is None
+
+
+async def test_storage_that_is_away_is_503(world: World, services: Services) -> None:
+    world.blobs.down = True
+    answer = await put(services)
+    assert (answer.status, said(answer)["code"]) == (503, "storage_unavailable")
