@@ -3,3 +3,9 @@
 One module a scheme, each with `signed(body, secret, *, now, ...)`, which gives the headers, the query string
 and the body to send. Nothing here shares code with what verifies them.
 """
+
+Sent = tuple[dict[str, str], str, bytes]
+"""Headers with lower-case names, the query string, the body."""
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
