@@ -28,8 +28,7 @@ def signed(
     headers = {
         "content-type": FORM if form else JSON,
         "user-agent": "GitHub-Hookshot/0000000",
-        "x-github-delivery": delivery
-        or str(uuid.uuid5(uuid.NAMESPACE_URL, hashlib.sha256(body).hexdigest())),
+        "x-github-delivery": delivery or str(guid),
         "x-github-event": event,
         "x-github-hook-id": hook_id,
         "x-hub-signature-256": signature(sent, secret),
