@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.webhooks.base import WebhookEvent, WebhookRequest
@@ -12,11 +13,14 @@ from shared.webhooks.times import iso_time
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _KINDS = (
+    ("transcription", "TranscriptionSid", ("TranscriptionStatus", "TranscriptionEvent")),
     ("recording", "RecordingSid", ("RecordingStatus",)),
     ("message", "MessageSid", ("MessageStatus", "SmsStatus")),
     ("message", "SmsSid", ("MessageStatus", "SmsStatus")),
     ("call", "CallSid", ("CallStatus",)),
 )
+_ONCE = frozenset({"recording", "message"})
+"""What passes through each of its statuses once. A call asks for instructions many times in one status."""
 
 
 def read_events(request: WebhookRequest, accounts: Sequence[str]) -> tuple[WebhookEvent, ...]:
@@ -29,9 +33,8 @@ def read_events(request: WebhookRequest, accounts: Sequence[str]) -> tuple[Webho
         return tuple(_stream_events(document, accounts))
     if not isinstance(document, dict):
         raise MalformedBody("The body is JSON, but neither an object nor a list.")
-    _check_account(document.get("AccountSid"), accounts, required=False)
-    kind, event_id = _identity(document, request.body)
-    return (_event(kind, event_id, document, request.body),)
+    account = _account(document.get("AccountSid"), accounts, required=False)
+    return (_event(document, account, request.body, request.body),)
 
 
 def _form_event(request: WebhookRequest, accounts: Sequence[str]) -> WebhookEvent:
@@ -42,25 +45,44 @@ def _form_event(request: WebhookRequest, accounts: Sequence[str]) -> WebhookEven
         else:
             earlier = fields[name]
             fields[name] = [*earlier, value] if isinstance(earlier, list) else [earlier, value]
-    _check_account(fields.get("AccountSid"), accounts, required=True)
-    kind, event_id = _identity(fields, request.body)
-    return _event(kind, event_id, fields, own_json(fields))
+    account = _account(fields.get("AccountSid"), accounts, required=True)
+    return _event(fields, account, request.body, own_json(fields))
+
+
+def _event(fields: Mapping[str, Any], account: str, body: bytes, raw: bytes) -> WebhookEvent:
+    kind, event_id = _identity(fields, body)
+    return WebhookEvent(
+        event_id=event_id,
+        event_type=event_label(kind),
+        account=account,
+        event_time=_mail_time(fields.get("Timestamp")),
+        payload=fields,
+        raw=raw,
+    )
 
 
 def _identity(fields: Mapping[str, Any], body: bytes) -> tuple[str, str]:
     """`message.delivered` and the id of that step: one message or call reports many.
 
-    Of a call only status callbacks are numbered; its other requests differ in their bodies alone.
+    Where nothing in the fields numbers the step, the body is its identity: Twilio repeats a request as it
+    was.
     """
     for kind, sid_name, status_names in _KINDS:
-        sid = fields.get(sid_name)
-        if not isinstance(sid, str) or not _WORD.fullmatch(sid):
+        sid = _word(fields.get(sid_name))
+        if not sid:
             continue
         status = next((_word(fields.get(name)) for name in status_names if name in fields), "")
-        step = _word(fields.get("SequenceNumber")) if kind == "call" else ""
-        event_id = f"{sid}:{status}:{step}" if kind != "call" or step else f"{sid}:{status}:{body_id(body)}"
-        return f"{kind}.{status}" if status else kind, event_id
-    return "other", body_id(body)
+        number = _word(fields.get("SequenceNumber")) if kind == "call" else ""
+        step = number or (status if kind in _ONCE else "") or body_id(body)
+        label = f"{kind}.{status}" if status else _named(fields, kind)
+        return label, ":".join(part for part in (sid, status if step != status else "", step) if part)
+    return _named(fields, "other"), body_id(body)
+
+
+def _named(fields: Mapping[str, Any], otherwise: str) -> str:
+    """Conversations, among others, name the event instead of a status: `event.onMessageAdded`."""
+    name = _word(fields.get("EventType"))
+    return f"event.{name}" if name else otherwise
 
 
 def _word(value: object) -> str:
@@ -73,24 +95,31 @@ def _stream_events(items: Sequence[Any], accounts: Sequence[str]) -> Iterator[We
         if not isinstance(item, dict):
             raise MalformedBody("The body is a list, but not of objects.")
         data = item.get("data")
-        _check_account(data.get("accountSid") if isinstance(data, dict) else None, accounts, required=False)
-        event = _event(text_of(item, "type"), text_of(item, "id"), item, own_json(item))
-        yield event
+        sid = data.get("accountSid") if isinstance(data, dict) else None
+        yield WebhookEvent(
+            event_id=text_of(item, "id"),
+            event_type=event_label(text_of(item, "type")),
+            account=_account(sid, accounts, required=False),
+            event_time=iso_time(item.get("time")),
+            payload=item,
+            raw=own_json(item),
+        )
 
 
-def _event(kind: str, event_id: str, payload: Mapping[str, Any], raw: bytes) -> WebhookEvent:
-    return WebhookEvent(
-        event_id=event_id,
-        event_type=event_label(kind),
-        account=_word(payload.get("AccountSid")),
-        event_time=iso_time(payload.get("time")),
-        payload=payload,
-        raw=raw,
-    )
+def _mail_time(value: object) -> datetime | None:
+    """The time of a call's status, in the form of e-mail: `Fri, 27 Nov 2026 10:15:00 +0000`."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        time = parsedate_to_datetime(value) if isinstance(value, str) else None
+        return time.astimezone(UTC) if time and time.tzinfo else None
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None
 
 
-def _check_account(sid: object, accounts: Sequence[str], *, required: bool) -> None:
+def _account(sid: object, accounts: Sequence[str], *, required: bool) -> str:
     if sid is None and not required:
-        return
-    if sid not in accounts:
+        return ""
+    if not isinstance(sid, str) or sid not in accounts:
         raise BadSignature("AccountSid is not one of this source's accounts.")
+    return sid
