@@ -126,7 +126,7 @@ class Intake:
             event_id=event_pseudonym(event.event_id, key),
             event_type=event.event_type,
             task_type=route.task,
-            user_id=user_pseudonym(found.user_id, key),
+            user_id=user_pseudonym(found.user_id, key, numbers=scheme_named(policy.scheme).users_are_numbers),
             body_sha256=hashlib.sha256(event.raw).hexdigest(),
             input_ref=places[0].ref if places else found.input_ref,
             traceparent=traceparent(request.headers),

@@ -104,6 +104,8 @@ class Scheme(ABC, Generic[O_contra]):
     options: ClassVar[type[Options]] = Options
     answer_within: ClassVar[float] = 8.0
     """Seconds in which the sender hears from us, well below its own time-out."""
+    users_are_numbers: ClassVar[bool] = False
+    """Whether the sender writes people's telephone numbers without a plus, so that any number may be one."""
     methods: ClassVar[tuple[str, ...]] = ("POST",)
     """POST, and those that `greet` answers."""
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 _FIT = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
 _TELEPHONE = re.compile(r"\+[\s().-]*(?:[0-9][\s().-]*){7}")
+_NUMBER = re.compile(r"[0-9]{7}", re.ASCII)
 _WHATSAPP = "wamid."
 
 
@@ -33,9 +34,12 @@ def event_pseudonym(event_id: str, key: bytes | None) -> str:
     return "" if key is None else _hashed(b"event", event_id, key)
 
 
-def user_pseudonym(user_id: str | None, key: bytes | None) -> str | None:
-    """As for events; without a key, a user id that cannot stay as it is becomes None."""
-    if user_id is None or _plain(user_id):
+def user_pseudonym(user_id: str | None, key: bytes | None, *, numbers: bool = False) -> str | None:
+    """As for events; without a key, a user id that cannot stay as it is becomes None.
+
+    `numbers` says that a bare number is a person's telephone, as with WhatsApp.
+    """
+    if user_id is None or (_plain(user_id) and not (numbers and _NUMBER.search(user_id))):
         return user_id
     return None if key is None else _hashed(b"user", user_id, key)
 
