@@ -229,7 +229,7 @@ class KeyDirectory(Protocol):
         """The public keys (JWKS) published at `address`, from a cache of bounded age.
 
         `newer` asks for a fresh copy, which is fetched at most once a minute. Raises KeysUnavailable when
-        there is none.
+        there is none; with `newer` also when the last fetch failed, however good the copy at hand is.
         """
         ...
 

@@ -18,14 +18,18 @@ FRESH_SECONDS = 3600.0
 LONGEST_SECONDS = 24 * 3600.0
 """fal.ai asks for at most 24 hours: https://docs.fal.ai/model-endpoints/webhooks"""
 AGAIN_SECONDS = 60.0
+WITHOUT_KEYS_SECONDS = 1.0
 LARGEST_SET = 256 * 1024  # bytes
 
 
 @dataclass(slots=True)
 class _Entry:
+    """`tried_at` is when the last fetch began, `failed` how it ended."""
+
     keys: tuple[Jwk, ...] | None = None
     fetched_at: float = 0.0
     tried_at: float = float("-inf")
+    failed: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -44,7 +48,7 @@ class KeySets:
             async with entry.lock:  # one fetch serves all who wait
                 if self._wanted(entry, newer):
                     await self._renew(address, entry)
-        if entry.keys is None or self._age(entry) > LONGEST_SECONDS:
+        if entry.keys is None or not self._usable(entry) or (newer and entry.failed):
             raise KeysUnavailable
         return entry.keys
 
@@ -54,33 +58,47 @@ class KeySets:
             await session.close()
 
     def _wanted(self, entry: _Entry, newer: bool) -> bool:
-        rested = self._monotonic() - entry.tried_at >= (AGAIN_SECONDS if entry.keys is not None else 1.0)
-        return rested and (newer or entry.keys is None or self._age(entry) > FRESH_SECONDS)
+        usable = self._usable(entry)
+        rest = AGAIN_SECONDS if usable else WITHOUT_KEYS_SECONDS
+        if self._monotonic() - entry.tried_at < rest:
+            return False
+        return newer or not usable or self._age(entry) > FRESH_SECONDS
+
+    def _usable(self, entry: _Entry) -> bool:
+        return entry.keys is not None and self._age(entry) <= LONGEST_SECONDS
 
     def _age(self, entry: _Entry) -> float:
         return self._monotonic() - entry.fetched_at
 
     async def _renew(self, address: str, entry: _Entry) -> None:
-        entry.tried_at = self._monotonic()
+        """A fetch that is cut off (its caller gave up) counts as failed."""
+        began = entry.tried_at = self._monotonic()
+        entry.failed = True
         try:
             keys = await self._fetch(address)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
             logger.warning("The key set %s could not be read: %s", address, type(error).__name__)
             return
-        entry.keys, entry.fetched_at = keys, self._monotonic()
+        entry.keys, entry.fetched_at, entry.failed = keys, began, False
 
     async def _fetch(self, address: str) -> tuple[Jwk, ...]:
+        """Raises ValueError for an answer that is no key set, or too large; nothing is followed."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=FETCH_SECONDS))
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=FETCH_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"Accept-Encoding": "identity"},
+                auto_decompress=False,  # a small answer could be a large one
+            )
         async with self._session.get(address, allow_redirects=False) as response:
             if response.status != 200:
                 raise ValueError("not 200")
-            body = await response.content.read(LARGEST_SET + 1)
-            while len(body) <= LARGEST_SET and (more := await response.content.read(LARGEST_SET)):
-                body += more
-        if len(body) > LARGEST_SET:
-            raise ValueError("too large")
-        return _keys_in(body)
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(16 * 1024):
+                body += chunk
+                if len(body) > LARGEST_SET:
+                    raise ValueError("too large")
+        return _keys_in(bytes(body))
 
 
 def _keys_in(body: bytes) -> tuple[Jwk, ...]:

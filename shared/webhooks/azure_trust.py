@@ -3,15 +3,15 @@
 They sign nothing. A secret in the query is the last choice: platforms log addresses.
 """
 
-import hmac
 from typing import Annotated
-from urllib.parse import parse_qs
+from urllib.parse import unquote, unquote_plus
 
 from pydantic import Field, model_validator
 
 from shared.webhooks.base import Options, Trust, Verified, WebhookRequest
 from shared.webhooks.entra import TokenOptions, check_token
 from shared.webhooks.rejections import BadSignature
+from shared.webhooks.signatures import matching_key
 
 HeaderName = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")]
 QueryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -38,18 +38,18 @@ def verify_azure(request: WebhookRequest, trust: Trust[AzureOptions]) -> Verifie
     if options.token is not None:
         check_token(request.headers.get("authorization", ""), options.token, trust)
         return Verified(secret_index=None)
-    given = _secret(request, options)
-    for index, key in enumerate(trust.keys):
-        if given and hmac.compare_digest(key, given):
-            return Verified(secret_index=index)
-    raise BadSignature("The source's secret is missing or another one.")
+    index = matching_key(trust.keys, _given(request, options), lambda key: key)
+    if index is None:
+        raise BadSignature("The source's secret is missing or another one.")
+    return Verified(secret_index=index)
 
 
-def _secret(request: WebhookRequest, options: AzureOptions) -> bytes:
+def _given(request: WebhookRequest, options: AzureOptions) -> list[bytes]:
+    """The secret that the request shows. In a query `+` may stand for itself or for a space."""
     if options.secret_header is not None:
-        return request.headers.get(options.secret_header, "").encode("utf-8", "surrogatepass")
-    try:
-        found = parse_qs(request.query, max_num_fields=50).get(options.secret_query or "", [])
-    except ValueError:
-        return b""
-    return found[0].encode("utf-8", "surrogatepass") if len(found) == 1 else b""
+        found = [request.headers.get(options.secret_header, "")]
+    else:
+        pairs = [pair.partition("=") for pair in request.query.split("&")]
+        values = [value for name, _, value in pairs if name == options.secret_query]
+        found = [decode(values[0]) for decode in (unquote, unquote_plus)] if len(values) == 1 else []
+    return [text.encode("utf-8", "surrogatepass") for text in found if text]

@@ -1,19 +1,22 @@
 """Entra ID tokens, as Event Grid and Azure Monitor send them: an RS256 JWT for our application.
 
-Sources: https://learn.microsoft.com/entra/identity-platform/access-tokens and
+Sources: https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference and
 https://learn.microsoft.com/azure/event-grid/secure-webhook-delivery
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from shared.webhooks.base import Jwk, Options, Trust
 from shared.webhooks.key_address import KeyAddress
 from shared.webhooks.rejections import BadSignature, StaleTimestamp, UnknownSigningKey
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
+Tenant = Annotated[
+    str, Field(pattern=r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"), AfterValidator(str.lower)
+]
 _LONGEST_TOKEN = 16 * 1024
 _LAST_SECOND = 1e12
 
@@ -21,15 +24,22 @@ _LAST_SECOND = 1e12
 class TokenOptions(Options):
     """Which tokens are taken: of `tenant`, for `audience`, from the application `app_id`, with `role`.
 
-    `issuer` and `keys_url` follow from the tenant; sovereign clouds have others.
+    `issuer` and `keys_url` follow from the tenant; sovereign clouds have others. One of `app_id` and `role`
+    is needed: any application of a tenant is given a token for any audience in it.
     """
 
-    tenant: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{36}$")]
+    tenant: Tenant
     audience: Annotated[list[Name], Field(min_length=1, max_length=5)]
     app_id: Name | None = None
     role: Name | None = None
     issuer: Annotated[list[Name], Field(default_factory=list, max_length=5)]
     keys_url: KeyAddress | None = None
+
+    @model_validator(mode="after")
+    def _somebody(self) -> "TokenOptions":
+        if self.app_id is None and self.role is None:
+            raise ValueError('"app_id", "role" or both: every application of the tenant can get a token')
+        return self
 
     @property
     def issuers(self) -> Sequence[str]:
@@ -46,32 +56,29 @@ class TokenOptions(Options):
 
 
 def check_token(header: str, options: TokenOptions, trust: Trust[Any]) -> None:
-    """Raises BadSignature, UnknownSigningKey or StaleTimestamp. `header` is that of Authorization."""
+    """Raises BadSignature, UnknownSigningKey or StaleTimestamp. `header` is that of Authorization.
+
+    UnknownSigningKey comes only for a token that names its key and is otherwise of the right form.
+    """
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer" or not token or len(token) > _LONGEST_TOKEN:
         raise BadSignature("The header Authorization with a bearer token is missing.")
     claims = _claims(token.strip(), options, trust.published)
     _check_times(claims, trust)
-    if options.app_id is not None and options.app_id not in (claims.get("azp"), claims.get("appid")):
-        raise BadSignature("The token was issued to another application.")
-    roles = claims.get("roles")
-    if options.role is not None and options.role not in (roles if isinstance(roles, list) else []):
-        raise BadSignature("The token does not carry the role that is wanted here.")
+    _check_caller(claims, options)
 
 
 def _claims(token: str, options: TokenOptions, published: Sequence[Jwk]) -> Mapping[str, Any]:
     import jwt
 
     try:
-        kid = jwt.get_unverified_header(token).get("kid")
-        if not isinstance(kid, str):
-            raise BadSignature("The token does not name its key.")
-        key = next((jwk for jwk in published if jwk.get("kid") == kid), None)
-        if key is None:
-            raise UnknownSigningKey("The token names a key that its issuer does not publish.")
+        header = jwt.get_unverified_header(token)
+        kid = header.get("kid")
+        if header.get("alg") != "RS256" or not isinstance(kid, str):
+            raise BadSignature("The token is not signed with RS256, or does not name its key.")
         return jwt.decode(  # times are checked against the injected clock
             token,
-            jwt.PyJWK(dict(key), algorithm="RS256"),
+            jwt.PyJWK(_key(kid, published), algorithm="RS256"),
             algorithms=["RS256"],
             audience=options.audience,
             issuer=list(options.issuers),
@@ -84,6 +91,14 @@ def _claims(token: str, options: TokenOptions, published: Sequence[Jwk]) -> Mapp
         )
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
         raise BadSignature("The token is not one of the issuer's for this application.") from None
+
+
+def _key(kid: str, published: Sequence[Jwk]) -> dict[str, Any]:
+    """The public part of the RSA key called `kid`. Raises UnknownSigningKey."""
+    for jwk in published:
+        if jwk.get("kid") == kid and jwk.get("kty") == "RSA" and jwk.get("use", "sig") == "sig":
+            return {name: jwk.get(name) for name in ("kty", "n", "e")}
+    raise UnknownSigningKey("The token names a key that its issuer does not publish.")
 
 
 def _check_times(claims: Mapping[str, Any], trust: Trust[Any]) -> None:
@@ -99,3 +114,14 @@ def _time(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LAST_SECOND:
         raise BadSignature("The token's times are not numbers.")
     return value
+
+
+def _check_caller(claims: Mapping[str, Any], options: TokenOptions) -> None:
+    """The application is `azp` in tokens of version 2 and `appid` in those of version 1."""
+    if claims.get("tid") != options.tenant:
+        raise BadSignature("The token is of another tenant.")
+    if options.app_id is not None and claims.get("azp", claims.get("appid")) != options.app_id:
+        raise BadSignature("The token was issued to another application.")
+    roles = claims.get("roles")
+    if options.role is not None and options.role not in (roles if isinstance(roles, list) else []):
+        raise BadSignature("The token does not carry the role that is wanted here.")

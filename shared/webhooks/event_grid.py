@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from shared.printable import clean_text
 from shared.webhooks.azure_trust import AzureOptions, verify_azure
 from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.identity import event_label
@@ -35,6 +36,7 @@ class EventGridOptions(AzureOptions):
 class EventGrid(Scheme[EventGridOptions]):
     name: ClassVar[str] = "event-grid"
     options: ClassVar[type[Options]] = EventGridOptions
+    answer_within: ClassVar[float] = 20.0  # Event Grid waits thirty seconds, and may send 5,000 events
     methods: ClassVar[tuple[str, ...]] = ("OPTIONS", "POST")
 
     def load_key(self, secret: str, options: EventGridOptions) -> bytes:  # noqa: ARG002  the scheme's interface
@@ -73,7 +75,9 @@ class EventGrid(Scheme[EventGridOptions]):
         items = parse_objects(request.body)
         if kind == _CLOUD_BATCH:
             return tuple(_cloud_event(item) for item in items)
-        return _handshake(items) or tuple(_grid_event(item) for item in items)
+        return _handshake(items) or tuple(
+            _cloud_event(item) if "specversion" in item else _grid_event(item) for item in items
+        )
 
 
 def _handshake(items: Sequence[Mapping[str, Any]]) -> Reply | None:
@@ -82,14 +86,14 @@ def _handshake(items: Sequence[Mapping[str, Any]]) -> Reply | None:
         return None
     data = items[0].get("data")
     code = text_of(data if isinstance(data, dict) else {}, "validationCode")
-    return Reply(status=200, body=json.dumps({"validationResponse": code}).encode())
+    return Reply(status=200, body=json.dumps({"validationResponse": code}).encode())  # 202 is no consent
 
 
 def _grid_event(item: Mapping[str, Any]) -> WebhookEvent:
     return WebhookEvent(
         event_id=text_of(item, "id"),
         event_type=event_label(text_of(item, "eventType")),
-        account=_text(item.get("topic")),
+        account=clean_text(topic) if isinstance(topic := item.get("topic"), str) else "",
         event_time=iso_time(item.get("eventTime")),
         payload=item,
         raw=own_json(item),
@@ -105,7 +109,3 @@ def _cloud_event(item: Mapping[str, Any]) -> WebhookEvent:
         payload=item,
         raw=own_json(item),
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

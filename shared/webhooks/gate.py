@@ -10,7 +10,7 @@ from shared.webhooks import verification
 from shared.webhooks.base import Jwk, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import BodyTooLarge, LengthRequired, MethodNotAllowed, UnknownSigningKey
-from shared.webhooks.secrets import SourceSecrets
+from shared.webhooks.secrets import SourceKeys, SourceSecrets
 
 T = TypeVar("T")
 LARGE_BODY = 128 * 1024  # strict JSON of this size takes about ten milliseconds
@@ -36,8 +36,7 @@ class Gate:
         if request.method != "POST":
             return self._greet(scheme, policy, request)
         _check_size(policy, request)
-        trust = await self._trust(scheme, policy)
-        verified = await self._verify(scheme, policy, request, trust)
+        verified, trust = await self._verify(scheme, policy, request)
         secret = "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
         self._telemetry.count("webhooks_verified", source=policy.name, secret=secret)
         return await aside(request, lambda: scheme.read(request, trust))
@@ -45,34 +44,43 @@ class Gate:
     def _greet(self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest) -> Reply:
         if request.method in scheme.methods:
             keys = self._secrets.keys_of(policy)
-            reply = verification.greet(scheme, request, keys, self._trust_with(policy, ()))
+            reply = verification.greet(scheme, request, keys, self._trust(policy))
             if reply is not None:
                 return reply
         raise MethodNotAllowed(scheme.methods)
 
     async def _verify(
-        self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest, trust: Trust[Any]
-    ) -> Verified:
-        """A key that is not known here may be new: the published keys are read again, then it counts."""
-        keys = self._secrets.keys_of(policy)
-        try:
-            return await aside(request, lambda: verification.verify(scheme, request, keys, trust))
-        except UnknownSigningKey:
-            newer = await self._trust(scheme, policy, newer=True)
-            return await aside(request, lambda: verification.verify(scheme, request, keys, newer))
+        self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest
+    ) -> tuple[Verified, Trust[Any]]:
+        """With published keys in three steps: without them, with the known ones, with the newest.
 
-    async def _trust(self, scheme: Scheme[Any], policy: SourcePolicy, *, newer: bool = False) -> Trust[Any]:
-        address = scheme.key_set(policy.options)
-        published = () if address is None else await self._directory.keys(address, newer=newer)
-        return self._trust_with(policy, published)
+        What is refused whatever the keys are makes nobody fetch them, and is a 401 also while they cannot
+        be had. A key that is not among the known ones may be new.
+        """
+        keys, address = self._secrets.keys_of(policy), scheme.key_set(policy.options)
+        trust = self._trust(policy)
+        for newer in (False, True):
+            try:
+                return await _verified(scheme, request, keys, trust), trust
+            except UnknownSigningKey:
+                if address is None:
+                    raise
+                trust = self._trust(policy, await self._directory.keys(address, newer=newer))
+        return await _verified(scheme, request, keys, trust), trust
 
-    def _trust_with(self, policy: SourcePolicy, published: Sequence[Jwk]) -> Trust[Any]:
+    def _trust(self, policy: SourcePolicy, published: Sequence[Jwk] = ()) -> Trust[Any]:
         return Trust(
             options=policy.options,
             now=self._clock.now(),
             tolerance=policy.tolerance,
             published=published,
         )
+
+
+async def _verified(
+    scheme: Scheme[Any], request: WebhookRequest, keys: SourceKeys, trust: Trust[Any]
+) -> Verified:
+    return await aside(request, lambda: verification.verify(scheme, request, keys, trust))
 
 
 async def aside(request: WebhookRequest, work: Callable[[], T]) -> T:

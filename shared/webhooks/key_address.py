@@ -1,11 +1,13 @@
 """Addresses of published keys: HTTPS, from the configuration only."""
 
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_PLAIN = re.compile(r"https?://[^/?#@\s]+[!-~]*", re.ASCII)
 
 
 def _key_address(value: str) -> str:
@@ -15,8 +17,8 @@ def _key_address(value: str) -> str:
         _ = parts.port
     except ValueError:
         raise ValueError(expected) from None
-    secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    if not secure or not parts.hostname or parts.username or parts.password or not value.isascii():
+    secure = parts.scheme == "https" or parts.hostname in _LOOPBACK
+    if not secure or not parts.hostname or not _PLAIN.fullmatch(value) or parts.fragment:
         raise ValueError(expected)
     return value
 

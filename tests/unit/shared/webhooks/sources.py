@@ -79,7 +79,7 @@ EXAMPLES: Mapping[str, Example] = {
     "event-grid-query": Example(scheme="event-grid", table={"secret_query": "code"}, settings=TEXT),
     "event-grid-token": Example(
         scheme="event-grid",
-        table={"token": {"tenant": TENANT, "audience": ["api://afterhook"]}},
+        table={"token": {"tenant": TENANT, "audience": ["api://afterhook"], "role": "Subscriber"}},
         secrets=(),
     ),
     "fal": Example(scheme="fal", secrets=(), published=(ED25519_JWK,)),
