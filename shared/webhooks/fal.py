@@ -30,6 +30,7 @@ from shared.webhooks.rejections import BadSignature, UnknownSigningKey
 
 _TIME = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
 _SIGNATURE = re.compile(r"[0-9a-f]{128}", re.ASCII)
+_CURVE = "Ed25519"
 _SIGNED_HEADERS = ("request-id", "user-id", "timestamp")
 
 
@@ -90,10 +91,10 @@ def _header(request: WebhookRequest, name: str) -> str:
 
 
 def _keys(published: Sequence[Jwk]) -> Iterator[bytes]:
-    """The `x` of each key, base64url without padding (RFC 8037)."""
+    """The `x` of each Ed25519 key, base64url without padding (RFC 8037)."""
     for jwk in published:
         text = jwk.get("x")
-        if not isinstance(text, str):
+        if not isinstance(text, str) or jwk.get("crv", _CURVE) != _CURVE:
             continue
         try:
             yield base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -6,7 +6,7 @@ from shared.webhooks.base import Trust
 from shared.webhooks.rejections import StaleTimestamp
 
 
-def check_freshness(timestamp: int, trust: Trust[Any]) -> None:
+def check_freshness(timestamp: float, trust: Trust[Any]) -> None:
     """Raises StaleTimestamp when `timestamp` (Unix seconds, signed) is beyond the tolerance."""
     limit = int(trust.tolerance.total_seconds())
     skew = timestamp - trust.now.timestamp()

@@ -5,12 +5,10 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import jmespath
-from pydantic import AfterValidator, Field, model_validator
 
-from shared.pipeline.values import Expression
 from shared.printable import clean_text
 from shared.webhooks.base import (
     Options,
@@ -23,15 +21,15 @@ from shared.webhooks.base import (
 )
 from shared.webhooks.expressions import EVALUATION_ERRORS
 from shared.webhooks.freshness import check_freshness
+from shared.webhooks.hmac_options import PLACE, HmacOptions
 from shared.webhooks.identity import body_id, event_label
 from shared.webhooks.parsing import parse_object, require_json
 from shared.webhooks.rejections import BadSignature, MalformedBody
-from shared.webhooks.signatures import SHORTEST_SECRET, matching_key
+from shared.webhooks.signatures import SHORTEST_SECRET, canonical_base64, matching_key
 from shared.webhooks.times import iso_time, unix_time
 
-Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$"), AfterValidator(str.lower)]
-_PLACE = re.compile(r"\{(timestamp|id|body)\}")
 _TIME = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2})+", re.ASCII)
 _ALGORITHMS: dict[str, Callable[..., Any]] = {
     "sha256": hashlib.sha256,
     "sha512": hashlib.sha512,
@@ -39,44 +37,9 @@ _ALGORITHMS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _template(value: str) -> str:
-    places = _PLACE.findall(value)
-    rest = _PLACE.sub("", value)
-    if places.count("body") != 1 or len(set(places)) != len(places) or "{" in rest or "}" in rest:
-        raise ValueError("a text with {body} once, and at most once {timestamp} and {id}")
-    return value
-
-
-class HmacOptions(Options):
-    """`signed` is what is signed; what it names must have its header. Without `id` the body is the id."""
-
-    header: Header
-    prefix: Annotated[str, Field(max_length=64)] = ""
-    algorithm: Literal["sha256", "sha512", "sha1"] = "sha256"
-    encoding: Literal["hex", "base64"] = "hex"
-    key_encoding: Literal["text", "base64", "hex"] = "text"
-    signed: Annotated[str, AfterValidator(_template)] = "{body}"
-    timestamp_header: Header | None = None
-    id_header: Header | None = None
-    type_header: Header | None = None
-    id: Expression | None = None
-    type: Expression | None = None
-    account: Expression | None = None
-    time: Expression | None = None
-
-    @model_validator(mode="after")
-    def _complete(self) -> "HmacOptions":
-        for place, header in (("timestamp", self.timestamp_header), ("id", self.id_header)):
-            if f"{{{place}}}" in self.signed and header is None:
-                raise ValueError(f'"{place}_header", as "signed" names {{{place}}}')
-        if self.timestamp_header is not None and "{timestamp}" not in self.signed:
-            raise ValueError('"signed" with {timestamp}: a time that is not signed proves nothing')
-        if self.type is not None and self.type_header is not None:
-            raise ValueError('"type" or "type_header", not both')
-        return self
-
-
 class GenericHmac(Scheme[HmacOptions]):
+    """One signature a request; what is signed and how it is written follow from the options alone."""
+
     name: ClassVar[str] = "hmac"
     options: ClassVar[type[Options]] = HmacOptions
 
@@ -95,15 +58,17 @@ class GenericHmac(Scheme[HmacOptions]):
         if not given.startswith(options.prefix) or given == options.prefix:
             raise BadSignature("The source's signature header is missing or of another form.")
         candidate = given.removeprefix(options.prefix).encode("utf-8", "surrogatepass")
+        time = _signed_time(request, options)
         parts = list(_signed_parts(request, options))
         index = matching_key(trust.keys, [candidate], lambda key: _signature(key, parts, options))
         if index is None:
             raise BadSignature("The source's signature header does not match the request.")
-        if options.timestamp_header is not None:
-            check_freshness(int(request.headers[options.timestamp_header]), trust)
+        if time is not None:
+            check_freshness(time, trust)
         return Verified(secret_index=index)
 
     def read(self, request: WebhookRequest, trust: Trust[HmacOptions]) -> tuple[WebhookEvent, ...]:
+        """The id is what `id` finds in the signed body; else the id header's; else the body itself."""
         require_json(request)
         options = trust.options
         payload = parse_object(request.body)
@@ -112,7 +77,7 @@ class GenericHmac(Scheme[HmacOptions]):
         at = _found(options.time, payload)
         return (
             WebhookEvent(
-                event_id=clean_text(event_id or _text(options.id, payload)) or body_id(request.body),
+                event_id=_text(options.id, payload) or clean_text(event_id) or body_id(request.body),
                 event_type=event_label(kind or _text(options.type, payload)),
                 account=_text(options.account, payload),
                 event_time=unix_time(at) or iso_time(at),
@@ -125,15 +90,32 @@ class GenericHmac(Scheme[HmacOptions]):
 def _decoded(secret: str, encoding: str) -> bytes:
     if encoding == "text":
         return secret.encode()
-    try:
-        return bytes.fromhex(secret) if encoding == "hex" else base64.b64decode(secret, validate=True)
-    except ValueError:
-        raise UnusableSecret(f"it is not {encoding}") from None
+    if encoding == "hex":
+        key = bytes.fromhex(secret) if _HEX.fullmatch(secret) else None
+    else:
+        key = canonical_base64(secret)
+    if key is None:
+        raise UnusableSecret(f"it is not {encoding}")
+    return key
+
+
+def _signed_time(request: WebhookRequest, options: HmacOptions) -> float | None:
+    """Seconds since 1970; None where the source signs no time. Raises BadSignature."""
+    if options.timestamp_header is None:
+        return None
+    text = request.headers.get(options.timestamp_header, "")
+    if options.timestamp_format == "iso8601":
+        time = iso_time(text)
+        if time is not None:
+            return time.timestamp()
+    elif _TIME.fullmatch(text):
+        return int(text) / (1000 if options.timestamp_format == "milliseconds" else 1)
+    raise BadSignature("The source's header with the timestamp is missing or of another form.")
 
 
 def _signed_parts(request: WebhookRequest, options: HmacOptions) -> Iterator[bytes]:
     """What was signed, piece by piece."""
-    for index, piece in enumerate(_PLACE.split(options.signed)):
+    for index, piece in enumerate(PLACE.split(options.signed)):
         if index % 2 == 0:
             yield piece.encode()
         elif piece == "body":
@@ -145,8 +127,8 @@ def _signed_parts(request: WebhookRequest, options: HmacOptions) -> Iterator[byt
 def _named_header(request: WebhookRequest, options: HmacOptions, place: str) -> bytes:
     name = options.timestamp_header if place == "timestamp" else options.id_header
     value = request.headers.get(name or "", "")
-    if not value or (place == "timestamp" and not _TIME.fullmatch(value)):
-        raise BadSignature(f"The source's header with the {place} is missing or of another form.")
+    if not value:
+        raise BadSignature(f"The source's header with the {place} is missing.")
     return value.encode("utf-8", "surrogatepass")
 
 

@@ -19,8 +19,9 @@ from shared.webhooks.parsing import (
     require_identity_encoding,
 )
 from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
-from shared.webhooks.signatures import text_key, verify_prefixed_hex
+from shared.webhooks.signatures import refuse_kinds, text_key, verify_prefixed_hex
 
+_OTHER_KINDS = dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), "an access token")
 _EVENT = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _DELIVERY = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
 _HOOK = re.compile(r"[0-9]{1,20}", re.ASCII)
@@ -33,6 +34,7 @@ class GitHub(Scheme[Options]):
     name: ClassVar[str] = "github"
 
     def load_key(self, secret: str, options: Options) -> bytes:  # noqa: ARG002  the scheme's interface
+        refuse_kinds(secret, _OTHER_KINDS, "the webhook's secret")
         return text_key(secret)
 
     def verify(self, request: WebhookRequest, trust: Trust[Options]) -> Verified:

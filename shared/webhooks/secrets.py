@@ -17,6 +17,7 @@ from shared.webhooks.base import UnusableSecret
 from shared.webhooks.registry import scheme_named
 
 PLACEHOLDER = "change-me"
+INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff"
 
 logger = logging.getLogger("afterhook.webhooks")
 
@@ -91,13 +92,34 @@ def _secret(setting: str, environ: Mapping[str, str]) -> str:
     value = environ.get(setting)
     if value is None:
         raise UnusableSecret("it is not set")
-    secret = value.rstrip()
+    secret = _trimmed(value)
     if not secret:
         raise UnusableSecret("it is empty")
+    if not _is_text(secret):
+        raise UnusableSecret("it is not text in UTF-8")
+    if len(set(secret)) == 1:
+        raise UnusableSecret("it is one character repeated, as a masked secret is shown")
     if secret.startswith(UNRESOLVED_REFERENCE):
         raise UnusableSecret("its Key Vault reference was not resolved")
     if secret.lower().startswith(PLACEHOLDER):
         raise UnusableSecret("it is still the sample's placeholder")
     if secret != value:
-        logger.warning("The setting %s ends with white space, which was left out of the secret.", setting)
+        logger.warning(
+            "The setting %s begins or ends with white space, which was left out of the secret.", setting
+        )
     return secret
+
+
+def _trimmed(value: str) -> str:
+    """Without what is not seen at its ends: line ends, no-break spaces, byte order marks."""
+    while (shorter := value.strip().strip(INVISIBLE)) != value:
+        value = shorter
+    return value
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

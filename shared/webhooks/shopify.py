@@ -13,9 +13,10 @@ from shared.webhooks.base import Options, Scheme, Trust, Verified, WebhookEvent,
 from shared.webhooks.identity import body_id, event_label
 from shared.webhooks.parsing import parse_object, require_json
 from shared.webhooks.rejections import BadSignature, MalformedBody
-from shared.webhooks.signatures import hmac_sha256, matching_key, text_key
+from shared.webhooks.signatures import hmac_sha256, matching_key, refuse_kinds, text_key
 from shared.webhooks.times import iso_time
 
+_OTHER_KINDS = {"shpat_": "an access token", "shpca_": "an access token", "shppa_": "an access token"}
 _TOPIC = re.compile(r"[a-z0-9_]+(?:/[a-z0-9_]+)*", re.ASCII)
 _ID_HEADERS = ("x-shopify-webhook-id", "x-shopify-event-id")
 """The first is one delivery's, kept over its retries; the second that of all deliveries of one action."""
@@ -28,6 +29,7 @@ class Shopify(Scheme[Options]):
     answer_within: ClassVar[float] = 4.0  # Shopify waits five
 
     def load_key(self, secret: str, options: Options) -> bytes:  # noqa: ARG002  the scheme's interface
+        refuse_kinds(secret, _OTHER_KINDS, "the app's client secret")
         return text_key(secret)
 
     def verify(self, request: WebhookRequest, trust: Trust[Options]) -> Verified:
@@ -52,7 +54,7 @@ class Shopify(Scheme[Options]):
             WebhookEvent(
                 event_id=_event_id(request),
                 event_type=event_label(topic),
-                account=f"{_header(request, 'x-shopify-shop-domain')} {topic}",
+                account=f"{_header(request, 'x-shopify-shop-domain')}:{topic}",
                 event_time=iso_time(request.headers.get("x-shopify-triggered-at")),
                 payload=payload,
                 raw=request.body,

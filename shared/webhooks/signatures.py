@@ -4,10 +4,12 @@ Candidates from a request are text that anyone may have written: they are compar
 `hmac.compare_digest` raises TypeError for text beyond ASCII.
 """
 
+import base64
+import binascii
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shared.webhooks.base import UnusableSecret, Verified, WebhookRequest
 from shared.webhooks.rejections import BadSignature
@@ -23,6 +25,22 @@ def text_key(secret: str) -> bytes:
     if len(key) < SHORTEST_SECRET:
         raise UnusableSecret(f"it is shorter than {SHORTEST_SECRET} bytes")
     return key
+
+
+def refuse_kinds(secret: str, kinds: Mapping[str, str], wanted: str) -> None:
+    """Raises UnusableSecret for another kind of secret, known by how it begins."""
+    for prefix, kind in kinds.items():
+        if secret.startswith(prefix):
+            raise UnusableSecret(f"it is {kind}; {wanted} is wanted")
+
+
+def canonical_base64(text: str) -> bytes | None:
+    """Standard base64 that has one spelling only, or None: the lax decoder drops foreign characters."""
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return decoded if base64.b64encode(decoded).decode() == text else None
 
 
 def hmac_sha256(key: bytes, *parts: bytes) -> bytes:

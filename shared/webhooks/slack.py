@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from shared.printable import clean_text
 from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.freshness import check_freshness
 from shared.webhooks.identity import body_id, event_label
@@ -23,10 +24,11 @@ from shared.webhooks.parsing import (
     text_of,
 )
 from shared.webhooks.rejections import BadSignature, MalformedBody
-from shared.webhooks.signatures import hmac_sha256, matching_key, text_key
+from shared.webhooks.signatures import hmac_sha256, matching_key, refuse_kinds, text_key
 from shared.webhooks.times import unix_time
 
 _TIME = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
+_OTHER_KINDS = {"xox": "a token", "xapp-": "a token", "xwfp-": "a token"}
 _TAKEN = Reply(status=200, content_type="text/plain; charset=utf-8")
 
 
@@ -37,6 +39,7 @@ class Slack(Scheme[Options]):
     answer_within: ClassVar[float] = 2.5  # Slack waits three
 
     def load_key(self, secret: str, options: Options) -> bytes:  # noqa: ARG002  the scheme's interface
+        refuse_kinds(secret, _OTHER_KINDS, "the app's signing secret")
         return text_key(secret)
 
     def signs_time(self, options: Options) -> bool:  # noqa: ARG002  always
@@ -97,7 +100,10 @@ def _event(payload: Mapping[str, Any], raw: bytes) -> WebhookEvent:
 
 def _form_event(request: WebhookRequest) -> Reply | tuple[WebhookEvent, ...]:
     """A click (`payload` holds its JSON), a slash command, or the probe of our certificate."""
-    fields = dict(form_fields(request.body))
+    given = form_fields(request.body)
+    fields = dict(given)
+    if len(fields) != len(given):
+        raise MalformedBody("The form has a field twice.")
     if fields.get("ssl_check") == "1":
         return _TAKEN
     if "payload" in fields:
@@ -112,7 +118,7 @@ def _form_event(request: WebhookRequest) -> Reply | tuple[WebhookEvent, ...]:
         kind, trigger = f"command.{text_of(fields, 'command').lstrip('/')}", fields.get("trigger_id")
     return (
         WebhookEvent(
-            event_id=trigger if isinstance(trigger, str) and trigger else body_id(request.body),
+            event_id=clean_text(trigger) if isinstance(trigger, str) and trigger else body_id(request.body),
             event_type=event_label(kind),
             account=account,
             event_time=None,
@@ -123,4 +129,4 @@ def _form_event(request: WebhookRequest) -> Reply | tuple[WebhookEvent, ...]:
 
 
 def _account(team: object, app: object) -> str:
-    return ":".join(part if isinstance(part, str) else "" for part in (team, app))
+    return clean_text(":".join(part if isinstance(part, str) else "" for part in (team, app)))

@@ -4,7 +4,6 @@ Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/st
 """
 
 import base64
-import binascii
 import hmac
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from shared.webhooks.freshness import check_freshness
 from shared.webhooks.identity import event_label
 from shared.webhooks.parsing import parse_object, require_json
 from shared.webhooks.rejections import BadSignature, MalformedBody
-from shared.webhooks.signatures import MOST_CANDIDATES, hmac_sha256
+from shared.webhooks.signatures import MOST_CANDIDATES, canonical_base64, hmac_sha256, refuse_kinds
 from shared.webhooks.times import iso_time, unix_time
 
 KEY_SIZES = range(24, 65)
@@ -35,6 +34,12 @@ _TIMESTAMP = re.compile(r"[0-9]{1,20}", re.ASCII)
 _FAMILIES = ("webhook", "svix")
 _VERSIONS = frozenset({"v1", "v1a"})
 _PUBLIC = "whpk_"
+_OTHER_KINDS = {
+    "whsk_": "a sender's private key",
+    "sk-": "an API key",
+    "sk_": "an API key",
+    "r8_": "an API token",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,11 @@ class Standard(Scheme[Options]):
 
         `whpk_<base64>` is the public key of a sender that signs with v1a.
         """
+        refuse_kinds(secret, _OTHER_KINDS, "the webhook's signing secret, `whsec_` and base64,")
         if secret.startswith(_PUBLIC):
             return _public_key(secret.removeprefix(_PUBLIC))
         text = secret.removeprefix("v1,").removeprefix("whsec_")
-        key = _decoded(text + "=" * (-len(text) % 4))
+        key = canonical_base64(text + "=" * (-len(text) % 4))
         if key is None:
             raise UnusableSecret("it is not `whsec_` and standard base64")
         if len(key) not in KEY_SIZES:
@@ -114,38 +120,34 @@ def _is_signed(key: bytes, candidates: Sequence[tuple[str, bytes]], signed: Sequ
     if not isinstance(key, PublicKey):
         expected = base64.b64encode(hmac_sha256(key, *signed))
         return any(v == "v1" and hmac.compare_digest(expected, text) for v, text in candidates)
-    signatures = [_decoded(text.decode("latin-1")) for version, text in candidates if version == "v1a"]
-    return any(found is not None and is_signed(key, found, b"".join(signed)) for found in signatures)
+    given = [text.decode("latin-1") for version, text in candidates if version == "v1a"]
+    signatures = [found for found in map(canonical_base64, given) if found is not None]
+    return any(is_signed(key, signature, b"".join(signed)) for signature in signatures)
 
 
 def _public_key(text: str) -> PublicKey:
-    key = _decoded(text)
+    key = canonical_base64(text)
     if key is None or not is_usable(key):
         raise UnusableSecret("it is not `whpk_` and the base64 of an Ed25519 public key")
     return PublicKey(key)
 
 
 def _event_type(payload: Mapping[str, Any]) -> str:
-    """The body's `type`; some senders (Replicate) have none, which only the route `*` matches."""
-    found = payload.get("type", "")
+    """The body's `type`; Replicate has a `status` instead. Without either only the route `*` matches."""
+    found = payload.get("type", payload.get("status", ""))
     if not isinstance(found, str):
-        raise MalformedBody("`type` in the body is not text.")
+        raise MalformedBody("`type` (or, without it, `status`) in the body is not text.")
     return event_label(found)
 
 
 def _event_time(payload: Mapping[str, Any]) -> datetime | None:
-    """`timestamp` as the specification advises; OpenAI has `created_at`."""
-    return iso_time(payload.get("timestamp")) or unix_time(payload.get("created_at"))
+    """`timestamp` as the specification advises; OpenAI has `created_at`, Replicate `completed_at`."""
+    return (
+        iso_time(payload.get("timestamp"))
+        or unix_time(payload.get("created_at"))
+        or iso_time(payload.get("completed_at"))
+    )
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _decoded(text: str) -> bytes | None:
-    """Canonical standard base64, or None: the lax decoder drops foreign characters silently."""
-    try:
-        decoded = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return decoded if base64.b64encode(decoded).decode() == text else None

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
+from shared.printable import clean_text
 from shared.webhooks.base import (
     Options,
     Scheme,
     Trust,
-    UnusableSecret,
     Verified,
     WebhookEvent,
     WebhookRequest,
@@ -21,11 +21,17 @@ from shared.webhooks.freshness import check_freshness
 from shared.webhooks.identity import event_label
 from shared.webhooks.parsing import parse_object, require_json, text_of
 from shared.webhooks.rejections import BadSignature, MalformedBody
-from shared.webhooks.signatures import hmac_sha256, matching_key, text_key
+from shared.webhooks.signatures import hmac_sha256, matching_key, refuse_kinds, text_key
 from shared.webhooks.times import iso_time, unix_time
 
 _TIME = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
-_API_KEYS = ("sk_", "pk_", "rk_")
+_OTHER_KINDS = {
+    "sk_": "an API key",
+    "pk_": "an API key",
+    "rk_": "an API key",
+    "we_": "the endpoint's id",
+    "acct_": "an account's id",
+}
 _SNAPSHOT, _THIN = "event", "v2.core.event"
 
 
@@ -35,8 +41,7 @@ class Stripe(Scheme[Options]):
     name: ClassVar[str] = "stripe"
 
     def load_key(self, secret: str, options: Options) -> bytes:  # noqa: ARG002  the scheme's interface
-        if secret.startswith(_API_KEYS):
-            raise UnusableSecret("it is an API key; the endpoint's signing secret begins with whsec_")
+        refuse_kinds(secret, _OTHER_KINDS, "the endpoint's signing secret, which begins with whsec_,")
         return text_key(secret)
 
     def signs_time(self, options: Options) -> bool:  # noqa: ARG002  always
@@ -88,10 +93,11 @@ def _account(payload: Mapping[str, Any]) -> str:
     """Live and test mode, and the accounts of a platform, number their events apart."""
     livemode = payload.get("livemode")
     mode = ("live" if livemode else "test") if isinstance(livemode, bool) else ""
-    owner = payload.get("account") or payload.get("context") or ""
+    given = [payload[name] for name in ("account", "context") if payload.get(name) is not None]
+    owner = given[0] if given else ""
     if not isinstance(owner, str):
         raise MalformedBody("`account` or `context` in the body is not text.")
-    return f"{owner}:{mode}"
+    return clean_text(f"{owner}:{mode}")
 
 
 def _created(payload: Mapping[str, Any]) -> datetime | None:

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
 
+from devhost.senders import Sent
 from shared.webhooks.base import Options, Trust, WebhookRequest
 
 NOW = datetime(2026, 7, 27, 10, 15, tzinfo=UTC)
@@ -26,6 +27,15 @@ def request(body: bytes, headers: dict[str, str]) -> WebhookRequest:
         query="",
         url="https://example.com/api/webhooks/source",
         body=body,
+    )
+
+
+def delivered(sent: Sent) -> WebhookRequest:
+    """What a sender sends, as it arrives."""
+    headers, query, body = sent
+    url = "https://example.com/api/webhooks/source"
+    return WebhookRequest(
+        method="POST", headers=headers, query=query, url=f"{url}?{query}" if query else url, body=body
     )
 
 

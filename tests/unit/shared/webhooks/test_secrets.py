@@ -23,27 +23,33 @@ def source(*settings: str, scheme: str = "github") -> SourcePolicy:
     )
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", " ", "\t", "\u00a0", "\n\n \u00a0"])
+@pytest.mark.case(39)
+@pytest.mark.parametrize("ending", ["\n", "\r\n", " ", "\t", "\u00a0", "\n\n \u00a0", "\ufeff\n", "\u200b"])
+@pytest.mark.parametrize("beginning", ["", "\ufeff", " \u00a0"])
 @pytest.mark.parametrize(
     ("scheme", "secret", "key"),
     [("github", SECRET, SECRET.encode()), ("standard", STANDARD_SECRET, STANDARD_KEY)],
 )
-def test_white_space_at_the_end_is_left_out_with_a_warning(
-    ending: str, scheme: str, secret: str, key: bytes, caplog: pytest.LogCaptureFixture
+def test_white_space_at_the_ends_is_left_out_with_a_warning(
+    beginning: str, ending: str, scheme: str, secret: str, key: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "afterhook.webhooks"):
-        keys = load_keys(source("A_SECRET", scheme=scheme), {"A_SECRET": secret + ending})
+        keys = load_keys(source("A_SECRET", scheme=scheme), {"A_SECRET": beginning + secret + ending})
     assert (keys.keys, keys.problems) == ((key,), ())
-    assert "A_SECRET ends with white space" in caplog.text
+    assert "A_SECRET begins or ends with white space" in caplog.text
     assert secret not in caplog.text
 
 
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (None, "not set"),
-        ("", "empty"),
+        pytest.param(None, "not set", marks=pytest.mark.case(42)),
+        pytest.param("", "empty", marks=pytest.mark.case(41)),
         (" \n", "empty"),
+        ("\ufeff\u200b", "empty"),
+        pytest.param("***", "one character repeated", marks=pytest.mark.case(44)),
+        ("\u2022" * 32, "one character repeated"),
+        ("\udcff" + "x" * 32, "not text in UTF-8"),
         ("too short", "shorter than 16 bytes"),
         ("@Microsoft.KeyVault(SecretUri=https://example.vault.azure.net/secrets/a)", "Key Vault reference"),
         ("change-me-to-a-long-random-text", "placeholder"),

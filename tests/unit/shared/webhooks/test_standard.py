@@ -270,13 +270,20 @@ def test_a_time_that_cannot_be_read_is_left_out(when: object) -> None:
     assert SCHEME.read(standard_request(body.encode()), trust())[0].event_time is None
 
 
-def test_a_body_without_type_is_an_event_without_type() -> None:
-    assert SCHEME.read(standard_request(b'{"id":"p1","status":"succeeded"}'), trust())[0].event_type == ""
+def test_a_body_without_type_has_its_status_as_type_and_without_either_none() -> None:
+    body = b'{"id":"p1","status":"succeeded","completed_at":"2026-07-27T10:14:59.123456Z"}'
+    (event,) = SCHEME.read(standard_request(body), trust())
+    assert (event.event_type, event.event_time) == (
+        "succeeded",
+        datetime(2026, 7, 27, 10, 14, 59, 123456, tzinfo=UTC),
+    )
+    assert SCHEME.read(standard_request(b'{"id":"p1"}'), trust())[0].event_type == ""
 
 
-def test_a_type_that_is_no_text_is_malformed() -> None:
+@pytest.mark.parametrize("body", [b'{"type":["a"]}', b'{"type":null}', b'{"status":1}'])
+def test_a_type_that_is_no_text_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedBody, match="`type`"):
-        SCHEME.read(standard_request(b'{"type":["a"]}'), trust())
+        SCHEME.read(standard_request(body), trust())
 
 
 def test_structured_json_media_types_are_read() -> None:

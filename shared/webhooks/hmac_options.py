@@ -1,0 +1,82 @@
+"""How a source of the generic HMAC scheme describes its sender in pipeline.toml."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, model_validator
+
+from shared.pipeline.values import Expression, quoted
+from shared.webhooks.base import Options
+
+PLACE = re.compile(r"\{(timestamp|id|body)\}")
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
+_LONGEST_TEXT = 64
+_LONGEST_TEMPLATE = 200
+
+
+def _header(value: str) -> str:
+    if not _HEADER.fullmatch(value):
+        raise ValueError('the name of a header, such as "X-Signature"')
+    return value.lower()
+
+
+def _prefix(value: str) -> str:
+    if len(value) > _LONGEST_TEXT:
+        raise ValueError(f"a text of at most {_LONGEST_TEXT} characters")
+    return value
+
+
+def _template(value: str) -> str:
+    places = PLACE.findall(value)
+    rest = PLACE.sub("", value)
+    once = places.count("body") == 1 and len(set(places)) == len(places)
+    if not once or "{" in rest or "}" in rest or len(value) > _LONGEST_TEMPLATE:
+        raise ValueError("a text with {body} once, and at most once {timestamp} and {id}")
+    return value
+
+
+def _one_of(*names: str) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        if value not in names:
+            raise ValueError(f"one of {quoted(names)}")
+        return str(value)
+
+    return check
+
+
+Header = Annotated[str, AfterValidator(_header)]
+Algorithm = Annotated[str, BeforeValidator(_one_of("sha256", "sha512", "sha1"))]
+Encoding = Annotated[str, BeforeValidator(_one_of("hex", "base64"))]
+KeyEncoding = Annotated[str, BeforeValidator(_one_of("text", "base64", "hex"))]
+TimestampFormat = Annotated[str, BeforeValidator(_one_of("seconds", "milliseconds", "iso8601"))]
+
+
+class HmacOptions(Options):
+    """`signed` is what is signed; what it names must have its header. Without `id` the body is the id."""
+
+    header: Header
+    prefix: Annotated[str, AfterValidator(_prefix)] = ""
+    algorithm: Algorithm = "sha256"
+    encoding: Encoding = "hex"
+    key_encoding: KeyEncoding = "text"
+    signed: Annotated[str, AfterValidator(_template)] = "{body}"
+    timestamp_header: Header | None = None
+    timestamp_format: TimestampFormat = "seconds"
+    id_header: Header | None = None
+    type_header: Header | None = None
+    id: Expression | None = None
+    type: Expression | None = None
+    account: Expression | None = None
+    time: Expression | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "HmacOptions":
+        for place, header in (("timestamp", self.timestamp_header), ("id", self.id_header)):
+            if f"{{{place}}}" in self.signed and header is None:
+                raise ValueError(f'"{place}_header", as "signed" names {{{place}}}')
+        if self.timestamp_header is not None and "{timestamp}" not in self.signed:
+            raise ValueError('"signed" with {timestamp}: a time that is not signed proves nothing')
+        if self.type is not None and self.type_header is not None:
+            raise ValueError('"type" or "type_header", not both')
+        return self
