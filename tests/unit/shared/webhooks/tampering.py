@@ -15,14 +15,15 @@ from shared.webhooks.base import Jwk, Options, Scheme, Trust, UnusableSecret, We
 from shared.webhooks.rejections import WebhookRejected
 from tests.unit.shared.webhooks.requests import NOW
 
-BODY, QUERY, SECRET, HEADER, NAMED = "body", "query", "secret", "header ", "secret "
+BODY, QUERY, SECRET, KEY, HEADER, NAMED = "body", "query", "secret", "key", "header ", "secret "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
     """A good request. `signed_headers` are those of which every byte counts, the signature's among them.
 
-    `named` holds the scheme's further secrets as text; with `signed_query` each byte of the query counts.
+    Published examples have secrets too short for us: their `key` is given instead of the `secret`. `named`
+    holds the scheme's further secrets as text; with `signed_query` each byte of the query counts.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Vector:
     signed_headers: tuple[str, ...]
     now: datetime = NOW
     secret: str | None = None
+    key: bytes | None = None
     options: Options = field(default_factory=Options)
     named: Mapping[str, str] = field(default_factory=dict)
     published: Sequence[Jwk] = ()
@@ -41,11 +43,12 @@ def refusal(vector: Vector) -> WebhookRejected | UnusableSecret | None:
     """Why the vector is refused; None where it verifies. Any other exception is the test's failure."""
     scheme, options = vector.scheme, vector.options
     try:
+        keys = [] if vector.secret is None else [scheme.load_key(vector.secret, options)]
         trust = Trust(
             options=options,
             now=vector.now,
             tolerance=timedelta(minutes=5),
-            keys=[] if vector.secret is None else [scheme.load_key(vector.secret, options)],
+            keys=keys if vector.key is None else [vector.key],
             named={name: scheme.load_key(secret, options) for name, secret in vector.named.items()},
             published=vector.published,
         )
@@ -83,6 +86,8 @@ def parts(vector: Vector) -> dict[str, bytes]:
     found |= {NAMED + name: _bytes(secret) for name, secret in vector.named.items()}
     if vector.secret is not None:
         found[SECRET] = _bytes(vector.secret)
+    if vector.key is not None:
+        found[KEY] = vector.key
     if vector.signed_query:
         found[QUERY] = _bytes(vector.request.query)
     return {name: content for name, content in found.items() if content}
@@ -97,6 +102,8 @@ def changed(vector: Vector, part: str, place: int, byte: int) -> Vector:
     request = vector.request
     if part == BODY:
         return replace(vector, name=name, request=replace(request, body=content))
+    if part == KEY:
+        return replace(vector, name=name, key=content)
     if part == SECRET:
         return replace(vector, name=name, secret=text)
     if part.startswith(NAMED):
