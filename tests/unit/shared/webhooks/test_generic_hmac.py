@@ -1,0 +1,331 @@
+"""A sender described in pipeline.toml: every form of signature it can have, and how its events are read."""
+
+import base64
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from devhost.senders.generic_hmac import signed
+from shared.webhooks.base import Trust, UnusableSecret, WebhookEvent, WebhookRequest
+from shared.webhooks.generic_hmac import GenericHmac
+from shared.webhooks.hmac_options import HmacOptions
+from shared.webhooks.rejections import (
+    BadSignature,
+    MalformedBody,
+    StaleTimestamp,
+    UnsupportedMediaType,
+)
+from tests.unit.shared.webhooks.requests import FIVE_MINUTES, NOW, delivered
+from tests.unit.shared.webhooks.tampering import Vector, changes, flips, refusal
+
+SCHEME = GenericHmac()
+SECRET = "an invented secret of the tests"
+BODY = b'{"event":"note.added","owner":{"id":7},"at":1785147295,"text":"Hello"}'
+TIMED: dict[str, Any] = {"signed": "{timestamp}.{body}", "timestamp_header": "X-Time"}
+FORMS: dict[str, dict[str, Any]] = {
+    "plain": {"header": "X-Signature"},
+    "prefix": {"header": "X-Signature", "prefix": "sha256="},
+    "sha1": {"header": "X-Signature", "algorithm": "sha1"},
+    "sha512-base64": {"header": "X-Signature", "algorithm": "sha512", "encoding": "base64"},
+    "time": {"header": "X-Signature", "signed": "{timestamp}{body}", "timestamp_header": "X-Time"},
+    "zoom-like": {
+        "header": "X-Signature",
+        "prefix": "v0=",
+        "signed": "v0:{timestamp}:{body}",
+        "timestamp_header": "X-Time",
+    },
+    "twitch-like": {
+        "header": "X-Signature",
+        "prefix": "sha256=",
+        "signed": "{id}{timestamp}{body}",
+        "timestamp_header": "X-Time",
+        "timestamp_format": "iso8601",
+        "id_header": "X-Id",
+    },
+    "standard-with-a-text-key": {
+        "header": "webhook-signature",
+        "prefix": "v1,",
+        "encoding": "base64",
+        "signed": "{id}.{timestamp}.{body}",
+        "timestamp_header": "webhook-timestamp",
+        "id_header": "webhook-id",
+    },
+    "milliseconds-after": {
+        "header": "X-Signature",
+        "signed": "{body}.{timestamp}",
+        "timestamp_header": "X-Time",
+        "timestamp_format": "milliseconds",
+    },
+}
+
+
+def options(**table: Any) -> HmacOptions:
+    return HmacOptions.model_validate({"header": "X-Signature", **table})
+
+
+def vector(name: str) -> Vector:
+    form = FORMS[name]
+    request = delivered(signed(BODY, SECRET, now=NOW, **form))
+    headers = ["header"] + [
+        f"{place}_header" for place in ("timestamp", "id") if f"{{{place}}}" in form.get("signed", "")
+    ]
+    return Vector(
+        name=name,
+        scheme=SCHEME,
+        options=HmacOptions.model_validate(form),
+        secret=SECRET,
+        request=request,
+        signed_headers=tuple(form[header].lower() for header in headers),
+    )
+
+
+VECTORS = [vector(name) for name in FORMS]
+
+
+def trust(found: HmacOptions, *keys: bytes, tolerance: timedelta = FIVE_MINUTES) -> Trust[HmacOptions]:
+    return Trust(options=found, now=NOW, tolerance=tolerance, keys=keys or [SECRET.encode()])
+
+
+def sent(body: bytes = BODY, now: datetime = NOW, **table: Any) -> WebhookRequest:
+    return delivered(signed(body, SECRET, now=now, **{"header": "X-Signature", **table}))
+
+
+def refused(incoming: WebhookRequest, found: HmacOptions) -> bool:
+    try:
+        SCHEME.verify(incoming, trust(found))
+    except BadSignature:
+        return True
+    return False
+
+
+def read(document: Any, found: HmacOptions, **headers: str) -> WebhookEvent:
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    incoming = sent(body)
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    (event,) = SCHEME.read(replace(incoming, headers={**incoming.headers, **headers}), trust(found))
+    return event
+
+
+@pytest.mark.parametrize("good", VECTORS, ids=lambda good: good.name)
+def test_every_form_verifies_until_any_bit_is_turned_over(good: Vector) -> None:
+    assert refusal(good) is None
+    assert [changed.name for changed in flips(good) if refusal(changed) is None] == []
+
+
+@settings(max_examples=300)
+@given(changes(VECTORS))
+def test_any_other_byte_anywhere_is_refused(changed: Vector) -> None:
+    assert isinstance(refusal(changed), BadSignature), changed.name
+
+
+def test_the_signature_is_what_the_template_says() -> None:
+    message = b"7:" + str(int(NOW.timestamp())).encode() + b"|" + BODY + b"!"
+    form = {"signed": "{id}:{timestamp}|{body}!", "timestamp_header": "x-time", "id_header": "x-id"}
+    digest = hmac.new(SECRET.encode(), message, hashlib.sha256).hexdigest()
+    incoming = replace(
+        sent(),
+        headers={"x-signature": digest, "x-time": str(int(NOW.timestamp())), "x-id": "7"},
+    )
+    assert SCHEME.verify(incoming, trust(options(**form))).secret_index == 0
+
+
+GOOD = sent().headers["x-signature"]
+
+
+@pytest.mark.case(27, 29, 34)
+@pytest.mark.parametrize(
+    ("prefix", "header"),
+    [
+        ("", ""),
+        ("", " "),
+        ("", "é"),
+        ("", "\udcff"),
+        ("", f"sha256={GOOD}"),
+        ("", GOOD.upper()),
+        ("", f"{GOOD}, {GOOD}"),
+        ("", base64.b64encode(bytes.fromhex(GOOD)).decode()),
+        ("sha256=", GOOD),
+        ("sha256=", "sha256="),
+        ("sha256=", f"SHA256={GOOD}"),
+        ("sha256=", f"sha256= {GOOD}"),
+        ("v1=", f"v1,{GOOD}"),
+    ],
+)
+def test_a_signature_of_another_form_is_refused(prefix: str, header: str) -> None:
+    assert refused(replace(sent(), headers={"x-signature": header}), options(prefix=prefix))
+
+
+@pytest.mark.case(59)
+def test_only_a_signed_time_counts() -> None:
+    old = sent(now=NOW - timedelta(hours=1), **TIMED)
+    with pytest.raises(StaleTimestamp):
+        SCHEME.verify(old, trust(options(**TIMED)))
+    for name in ("x-time", "x-timestamp", "date"):
+        fresh = replace(old, headers={**old.headers, name: str(int(NOW.timestamp()))})
+        with pytest.raises((StaleTimestamp, BadSignature)):
+            SCHEME.verify(fresh, trust(options(**TIMED)))
+
+
+@pytest.mark.case(55)
+def test_a_sender_whose_retries_keep_their_first_time_gets_a_wider_tolerance() -> None:
+    retried = sent(now=NOW - timedelta(hours=4), **TIMED)
+    with pytest.raises(StaleTimestamp):
+        SCHEME.verify(retried, trust(options(**TIMED)))
+    assert SCHEME.verify(retried, trust(options(**TIMED), tolerance=timedelta(days=1))).secret_index == 0
+
+
+@pytest.mark.case(54, 58, 62)
+@pytest.mark.parametrize("unit", ["seconds", "milliseconds", "iso8601"])
+@pytest.mark.parametrize(("seconds", "fresh"), [(-301, False), (-300, True), (300, True), (301, False)])
+def test_the_time_is_read_in_the_sources_unit(unit: str, seconds: int, fresh: bool) -> None:
+    form: dict[str, Any] = {**TIMED, "timestamp_format": unit}
+    incoming = sent(now=NOW + timedelta(seconds=seconds), **form)
+    if fresh:
+        assert SCHEME.verify(incoming, trust(options(**form))).secret_index == 0
+    else:
+        with pytest.raises(StaleTimestamp) as caught:
+            SCHEME.verify(incoming, trust(options(**form)))
+        assert caught.value.skew_seconds == seconds
+
+
+@pytest.mark.case(62)
+@pytest.mark.parametrize("unit", ["seconds", "iso8601"])
+def test_milliseconds_are_not_guessed_at(unit: str) -> None:
+    incoming = sent(**TIMED, timestamp_format="milliseconds")
+    with pytest.raises((StaleTimestamp, BadSignature)):
+        SCHEME.verify(incoming, trust(options(**TIMED, timestamp_format=unit)))
+
+
+@pytest.mark.parametrize(
+    "time", ["", " ", "é", "+1", "01", "1.5", "1e9", "9" * 21, "2026-07-27T10:15:00", "now"]
+)
+@pytest.mark.parametrize("unit", ["seconds", "milliseconds", "iso8601"])
+def test_a_time_of_another_form_is_refused(time: str, unit: str) -> None:
+    form: dict[str, Any] = {**TIMED, "timestamp_format": unit}
+    digest = hmac.new(SECRET.encode(), f"{time}.".encode() + BODY, hashlib.sha256).hexdigest()
+    assert refused(replace(sent(), headers={"x-signature": digest, "x-time": time}), options(**form))
+
+
+def test_a_signed_id_is_needed() -> None:
+    form = {"signed": "{id}.{body}", "id_header": "X-Id"}
+    digest = hmac.new(SECRET.encode(), b"." + BODY, hashlib.sha256).hexdigest()
+    assert refused(replace(sent(), headers={"x-signature": digest}), options(**form))
+
+
+@pytest.mark.case(46)
+def test_the_form_of_the_key_is_configured_and_never_guessed() -> None:
+    secret = base64.b64encode(bytes(range(32))).decode()
+    keys = {form: SCHEME.load_key(secret, options(key_encoding=form)) for form in ("text", "base64")}
+    assert keys == {"text": secret.encode(), "base64": bytes(range(32))}
+    for form, key in keys.items():
+        incoming = delivered(signed(BODY, secret, now=NOW, key_encoding=form))
+        assert SCHEME.verify(incoming, trust(options(), key)).secret_index == 0
+        (other,) = (found for name, found in keys.items() if name != form)
+        with pytest.raises(BadSignature):
+            SCHEME.verify(incoming, trust(options(), other))
+
+
+@pytest.mark.case(41, 48)
+@pytest.mark.parametrize(
+    ("encoding", "secret", "problem"),
+    [
+        ("text", "fifteen letters", "shorter than 16 bytes"),
+        ("hex", "00" * 15, "shorter than 16 bytes"),
+        ("hex", "0g" * 16, "it is not hex"),
+        ("hex", "00 11 22 33 44 55 66 77 88 99 aa bb cc dd ee ff", "it is not hex"),
+        ("hex", "0" * 33, "it is not hex"),
+        ("hex", "\u0660" * 32, "it is not hex"),
+        ("base64", base64.b64encode(bytes(15)).decode(), "shorter than 16 bytes"),
+        ("base64", "-_" * 16, "it is not base64"),
+        ("base64", base64.b64encode(bytes(16)).decode().rstrip("="), "it is not base64"),
+        ("base64", "A" * 21 + "B==", "it is not base64"),
+    ],
+)
+def test_a_secret_that_gives_no_good_key_is_unusable_and_not_shown(
+    encoding: str, secret: str, problem: str
+) -> None:
+    with pytest.raises(UnusableSecret, match=problem) as caught:
+        SCHEME.load_key(secret, options(key_encoding=encoding))
+    assert secret not in str(caught.value)
+
+
+def test_during_rotation_the_answer_says_which_secret_matched() -> None:
+    assert SCHEME.verify(sent(), trust(options(), b"the newer secret", SECRET.encode())).secret_index == 1
+
+
+def test_a_time_is_signed_where_it_has_a_header() -> None:
+    assert not SCHEME.signs_time(options())
+    assert SCHEME.signs_time(options(signed="{timestamp}{body}", timestamp_header="X-Time"))
+
+
+def test_an_event_is_read_by_the_sources_expressions() -> None:
+    found = options(id="owner.id", type="event", account="owner.id", time="at")
+    event = read(BODY, found)
+    assert (event.event_id, event.event_type, event.account, event.event_time) == (
+        "7",
+        "note.added",
+        "7",
+        datetime(2026, 7, 27, 10, 14, 55, tzinfo=UTC),
+    )
+    assert event.raw == BODY
+
+
+def test_type_and_id_may_stand_in_headers() -> None:
+    found = options(id_header="X-Id", type_header="X-Type")
+    event = read(BODY, found, x_id="id-1", x_type="note.added\n")
+    assert (event.event_id, event.event_type) == ("id-1", "note.added?")
+
+
+def test_an_id_in_the_signed_body_goes_before_one_in_a_header() -> None:
+    found = options(id_header="X-Id", id="event")
+    assert read(BODY, found, x_id="id-1").event_id == "note.added"
+    assert read(b'{"event":null}', found, x_id="id-1").event_id == "id-1"
+
+
+@pytest.mark.case(98)
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"event":""}', b'{"event":true}', b'{"event":{"a":1}}', b'{"event":1.5}']
+)
+def test_without_an_id_the_body_is_the_identity(body: bytes) -> None:
+    event = read(body, options(id="event"))
+    assert event.event_id.startswith("sha256-")
+    assert event.event_id == read(body, options()).event_id
+
+
+def test_what_is_not_told_is_empty() -> None:
+    event = read(b"{}", options(type="event", account="owner.id", time="at"))
+    assert (event.event_type, event.account, event.event_time) == ("", "", None)
+
+
+def test_a_time_in_iso_8601_is_read_too() -> None:
+    assert read(b'{"at":"2026-07-27T10:14:55Z"}', options(time="at")).event_time == datetime(
+        2026, 7, 27, 10, 14, 55, tzinfo=UTC
+    )
+
+
+def test_texts_that_cannot_be_encoded_are_mended() -> None:
+    event = read(rb'{"event":"\ud800"}', options(id="event", account="event", type="event"))
+    assert (event.event_id, event.account, event.event_type) == ("\ufffd", "\ufffd", "\ufffd")
+
+
+def test_an_expression_that_does_not_work_on_the_body_is_malformed() -> None:
+    with pytest.raises(MalformedBody, match="expression"):
+        read(b'{"event":5}', options(id="length(event)"))
+
+
+@pytest.mark.case(17, 108)
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b'"x"', b"1", b"\xff"])
+def test_a_signed_body_that_is_no_object_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedBody):
+        read(body, options())
+
+
+def test_another_media_type_is_unsupported() -> None:
+    with pytest.raises(UnsupportedMediaType):
+        read(BODY, options(), content_type="text/plain")
