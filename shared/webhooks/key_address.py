@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_PLAIN = re.compile(r"https?://[^/?#@\s]+[!-~]*", re.ASCII)
+_PLAIN = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+(?:[/?][!-~]*)?", re.ASCII)
 
 
 def _key_address(value: str) -> str:
