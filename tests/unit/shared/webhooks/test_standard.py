@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,7 +14,6 @@ from shared.webhooks.rejections import (
     MalformedBody,
     StaleTimestamp,
     UnsupportedMediaType,
-    WebhookRejected,
 )
 from shared.webhooks.standard import Standard
 from tests.unit.shared.webhooks.requests import (
@@ -31,80 +29,9 @@ from tests.unit.shared.webhooks.requests import (
 SCHEME = Standard()
 BODY = b'{"type":"note.created","timestamp":"2026-07-27T10:14:59Z","data":{"text":"Hello"}}'
 
-# https://github.com/standard-webhooks/standard-webhooks/blob/main/libraries/python/tests/test_webhooks.py and
-# https://github.com/openai/openai-python/blob/main/tests/lib/test_webhooks.py
-VECTORS = [
-    pytest.param(
-        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-        "msg_p5jXN8AQM9LWM0D4loKWxJek",
-        "1614265330",
-        b'{"test": 2432232314}',
-        "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-        id="standard-webhooks",
-    ),
-    pytest.param(
-        "whsec_RdvaYFYUXuIFuEbvZHwMfYFhUf7aMYjYcmM24+Aj40c=",
-        "wh_685c059ae39c8190af8c71ed1022a24d",
-        "1750861210",
-        b'{"id": "evt_685c059ae3a481909bdc86819b066fb6", "object": "event", "created_at": 1750861210,'
-        b' "type": "response.completed", "data": {"id": "resp_123"}}',
-        "v1,gUAg4R2hWouRZqRQG4uJypNS8YK885G838+EHb4nKBY=",
-        id="openai",
-    ),
-]
-
-
-def accepts(secret: str, message_id: str, timestamp: str, body: bytes, signature: str, at: datetime) -> bool:
-    """Whether a request of these parts verifies at the time `at`."""
-    incoming = standard_request(body, message_id=message_id, timestamp=timestamp, signature=signature)
-    try:
-        key = SCHEME.load_key(secret, Options())
-        return SCHEME.verify(incoming, trust(key, now=at)).secret_index == 0
-    except (WebhookRejected, UnusableSecret):
-        return False
-
 
 def verified_index(incoming: WebhookRequest, *keys: bytes, now: datetime = NOW) -> int | None:
     return SCHEME.verify(incoming, trust(*(keys or [STANDARD_KEY]), now=now)).secret_index
-
-
-@pytest.mark.parametrize(("secret", "message_id", "timestamp", "body", "signature"), VECTORS)
-def test_the_published_examples_verify(
-    secret: str, message_id: str, timestamp: str, body: bytes, signature: str
-) -> None:
-    at = datetime.fromtimestamp(int(timestamp), UTC)
-    assert accepts(secret, message_id, timestamp, body, signature, at)
-
-
-@pytest.mark.parametrize(("secret", "message_id", "timestamp", "body", "signature"), VECTORS)
-def test_any_changed_byte_of_body_id_time_secret_or_signature_is_refused(
-    secret: str, message_id: str, timestamp: str, body: bytes, signature: str
-) -> None:
-    at = datetime.fromtimestamp(int(timestamp), UTC)
-
-    def every_change(text: bytes, verdict: Callable[[bytes], bool]) -> bool:
-        """Whether some change of one byte is accepted."""
-        changes = (
-            text[:i] + bytes([text[i] ^ bit]) + text[i + 1 :] for i in range(len(text)) for bit in (1, 4, 32)
-        )
-        return any(verdict(change) for change in changes)
-
-    def text(change: bytes) -> str:
-        return change.decode("latin-1")
-
-    assert not every_change(body, lambda c: accepts(secret, message_id, timestamp, c, signature, at))
-    assert not every_change(
-        message_id.encode(), lambda c: accepts(secret, text(c), timestamp, body, signature, at)
-    )
-    assert not every_change(
-        timestamp.encode(), lambda c: accepts(secret, message_id, text(c), body, signature, at)
-    )
-    assert not every_change(
-        secret.encode(), lambda c: accepts(text(c), message_id, timestamp, body, signature, at)
-    )
-    assert not every_change(
-        signature.encode(), lambda c: accepts(secret, message_id, timestamp, body, text(c), at)
-    )
 
 
 @given(
@@ -122,6 +49,7 @@ def test_a_generated_message_verifies_with_its_own_key_only(body: bytes, message
 GOOD = standard_signature("msg_2KWPBgLlAfxdpx2AI54pPJ85f4W", str(int(NOW.timestamp())), BODY)
 
 
+@pytest.mark.case(23, 30, 33)
 @pytest.mark.parametrize(
     "header",
     [
@@ -138,6 +66,7 @@ def test_one_good_signature_of_version_v1_is_enough(header: str) -> None:
     assert verified_index(standard_request(BODY, signature=header)) == 0
 
 
+@pytest.mark.case(23, 27, 30, 34)
 @pytest.mark.parametrize(
     "header",
     [
@@ -162,6 +91,7 @@ def test_a_header_without_a_good_signature_among_its_first_ten_is_refused(header
         verified_index(standard_request(BODY, signature=header))
 
 
+@pytest.mark.case(29, 98)
 @pytest.mark.parametrize("missing", ["webhook-id", "webhook-timestamp", "webhook-signature"])
 def test_every_one_of_the_three_headers_is_needed(missing: str) -> None:
     headers = dict(standard_request(BODY).headers)
@@ -186,11 +116,13 @@ def test_the_id_that_is_read_belongs_to_the_family_that_was_verified() -> None:
     assert SCHEME.read(incoming, trust())[0].event_id == "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"
 
 
+@pytest.mark.case(54)
 @pytest.mark.parametrize("seconds", [-300, -1, 0, 299, 300])
 def test_a_signed_time_within_the_tolerance_is_fresh(seconds: int) -> None:
     assert verified_index(standard_request(BODY, at=NOW + timedelta(seconds=seconds))) == 0
 
 
+@pytest.mark.case(54, 56, 58)
 @pytest.mark.parametrize(
     ("seconds", "where"), [(-301, "past"), (301, "future"), (31_536_000, "future"), (-14_400, "past")]
 )
@@ -200,6 +132,7 @@ def test_a_signed_time_beyond_the_tolerance_is_stale_with_its_skew(seconds: int,
     assert caught.value.skew_seconds == seconds
 
 
+@pytest.mark.case(62)
 def test_milliseconds_are_stale_not_guessed_at() -> None:
     with pytest.raises(StaleTimestamp):
         verified_index(standard_request(BODY, timestamp=str(int(NOW.timestamp() * 1000))))
@@ -216,6 +149,7 @@ def test_a_timestamp_that_is_no_whole_number_is_refused_even_if_signed(timestamp
         verified_index(standard_request(BODY, timestamp=timestamp))
 
 
+@pytest.mark.case(53)
 def test_during_rotation_the_answer_says_which_secret_matched() -> None:
     assert verified_index(standard_request(BODY), b"another key of 24 bytes!", STANDARD_KEY) == 1
 
@@ -233,6 +167,7 @@ def test_a_secret_is_taken_with_or_without_prefix_and_padding(secret: str) -> No
     assert SCHEME.load_key(secret, Options()) == STANDARD_KEY
 
 
+@pytest.mark.case(41, 44, 48)
 @pytest.mark.parametrize(
     ("secret", "problem"),
     [

@@ -16,11 +16,13 @@ def keys(*found: bytes, places: tuple[int, ...] = (0,), problems: tuple[str, ...
     return SourceKeys(keys=found, places=places, problems=problems)
 
 
+@pytest.mark.case(53)
 def test_the_index_is_the_place_in_the_configured_list() -> None:
     found = keys(GITHUB_KEY, places=(1,), problems=(PROBLEM,))
     assert verify(GitHub(), github_request(BODY), found, trust()).secret_index == 1
 
 
+@pytest.mark.case(42)
 def test_without_any_secret_nothing_is_verified() -> None:
     with pytest.raises(SourceNotConfigured) as caught:
         verify(GitHub(), github_request(BODY), keys(places=(), problems=(PROBLEM,)), trust())
@@ -39,6 +41,7 @@ def test_a_mismatch_with_a_secret_that_could_not_be_loaded_is_our_fault() -> Non
         verify(GitHub(), github_request(BODY, b"another key"), found, trust())
 
 
+@pytest.mark.case(41)
 def test_an_empty_key_is_never_tried() -> None:
     with pytest.raises(SourceNotConfigured):
         verify(GitHub(), github_request(BODY, b""), keys(places=()), trust())
