@@ -44,9 +44,10 @@ class KeySets:
     async def keys(self, address: str, *, newer: bool = False) -> Sequence[Jwk]:
         """As the port says."""
         entry = self._entries.setdefault(address, _Entry())
-        if self._wanted(entry, newer):
+        needed = newer or not self._usable(entry)
+        if self._due(entry, needed) or (needed and entry.lock.locked()):
             async with entry.lock:  # one fetch serves all who wait
-                if self._wanted(entry, newer):
+                if self._due(entry, needed):
                     await self._renew(address, entry)
         if entry.keys is None or not self._usable(entry) or (newer and entry.failed):
             raise KeysUnavailable
@@ -57,12 +58,10 @@ class KeySets:
         if session is not None:
             await session.close()
 
-    def _wanted(self, entry: _Entry, newer: bool) -> bool:
-        usable = self._usable(entry)
-        rest = AGAIN_SECONDS if usable else WITHOUT_KEYS_SECONDS
-        if self._monotonic() - entry.tried_at < rest:
-            return False
-        return newer or not usable or self._age(entry) > FRESH_SECONDS
+    def _due(self, entry: _Entry, needed: bool) -> bool:
+        rest = AGAIN_SECONDS if self._usable(entry) else WITHOUT_KEYS_SECONDS
+        rested = self._monotonic() - entry.tried_at >= rest
+        return rested and (needed or self._age(entry) > FRESH_SECONDS)
 
     def _usable(self, entry: _Entry) -> bool:
         return entry.keys is not None and self._age(entry) <= LONGEST_SECONDS

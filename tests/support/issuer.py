@@ -99,7 +99,7 @@ class Issuer:
 async def running_issuer() -> AsyncIterator[Issuer]:
     """On a free port of this machine, for the test's own event loop."""
     application = web.Application()
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     served: list[Issuer] = []
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -123,7 +123,7 @@ def redirect(location: str) -> Handler:
     return answer
 
 
-def content(body: bytes, status: int = 200, **headers: str) -> Handler:
+def content(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Handler:
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=body, status=status, headers=headers)
 
@@ -143,14 +143,14 @@ def endless(chunk: bytes = b" " * 65536) -> Handler:
 
 
 def never(begin: bytes = b"") -> Handler:
-    """A server that takes the request and is silent, once it has sent `begin`."""
+    """A server that takes the request and is silent, once it has sent `begin`, until the caller goes."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         if begin:
             await response.prepare(request)
             await response.write(begin)
-        await asyncio.Event().wait()
+        await asyncio.Event().wait()  # cancelled when the caller goes
         return response
 
     return answer

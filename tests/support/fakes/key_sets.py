@@ -7,7 +7,10 @@ from shared.webhooks.secrets import KeysUnavailable
 
 
 class FakeKeySets:
-    """KeyDirectory. `published` is what each address shows; a caller sees a change only with `newer`."""
+    """KeyDirectory. `published` is what each address shows; a caller sees a change only with `newer`.
+
+    What is taken out of `published` cannot be had: a copy read before serves on, but not as a newer one.
+    """
 
     def __init__(self) -> None:
         self.published: dict[str, Sequence[Mapping[str, Any]]] = {}
