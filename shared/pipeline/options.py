@@ -62,7 +62,11 @@ def option_misfits(raw: Table, options: Mapping[str, Options]) -> Iterator[Misfi
         if "tolerance" in source and not scheme.signs_time(found):
             expected = f'no such key: scheme "{scheme.name}" signs no time'
             yield Misfit((*path, "tolerance"), expected, shown(source["tolerance"]))
-        if scheme.wants_secrets(found) and source.get("secrets", []) == []:
+        secrets = source.get("secrets", [])
+        if isinstance(secrets, list) and secrets and not scheme.takes_secrets(found):
+            expected = f'no such key: scheme "{scheme.name}" has no secrets'
+            yield Misfit((*path, "secrets"), expected, str(len(secrets)))
+        if scheme.wants_secrets(found) and secrets == []:
             yield Misfit((*path, "secrets"), "the names of 1 to 5 app settings", "none")
 
 

@@ -117,6 +117,10 @@ class Scheme(ABC, Generic[O_contra]):
         """Whether a source with these options needs `secrets`."""
         return True
 
+    def takes_secrets(self, options: O_contra) -> bool:  # noqa: ARG002  most schemes always do
+        """Whether such a source can have `secrets` at all."""
+        return True
+
     def signs_time(self, options: O_contra) -> bool:  # noqa: ARG002  most schemes: always or never
         """Whether the signature covers a time, so that a tolerance applies."""
         return False

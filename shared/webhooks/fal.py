@@ -52,6 +52,9 @@ class Fal(Scheme[FalOptions]):
     def wants_secrets(self, options: FalOptions) -> bool:  # noqa: ARG002  never
         return False
 
+    def takes_secrets(self, options: FalOptions) -> bool:  # noqa: ARG002  never
+        return False
+
     def signs_time(self, options: FalOptions) -> bool:  # noqa: ARG002  always
         return True
 

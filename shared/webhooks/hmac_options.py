@@ -53,7 +53,10 @@ TimestampFormat = Annotated[str, BeforeValidator(_one_of("seconds", "millisecond
 
 
 class HmacOptions(Options):
-    """`signed` is what is signed; what it names must have its header. Without `id` the body is the id."""
+    """`signed` is what is signed; what it names must have its header. Without `id` the body is the id.
+
+    Without `timestamp_format` the time is in seconds since 1970.
+    """
 
     header: Header
     prefix: Annotated[str, AfterValidator(_prefix)] = ""
@@ -62,7 +65,7 @@ class HmacOptions(Options):
     key_encoding: KeyEncoding = "text"
     signed: Annotated[str, AfterValidator(_template)] = "{body}"
     timestamp_header: Header | None = None
-    timestamp_format: TimestampFormat = "seconds"
+    timestamp_format: TimestampFormat | None = None
     id_header: Header | None = None
     type_header: Header | None = None
     id: Expression | None = None
@@ -77,6 +80,8 @@ class HmacOptions(Options):
                 raise ValueError(f'"{place}_header", as "signed" names {{{place}}}')
         if self.timestamp_header is not None and "{timestamp}" not in self.signed:
             raise ValueError('"signed" with {timestamp}: a time that is not signed proves nothing')
+        if self.timestamp_format is not None and self.timestamp_header is None:
+            raise ValueError('"timestamp_header" beside "timestamp_format"')
         if self.type is not None and self.type_header is not None:
             raise ValueError('"type" or "type_header", not both')
         return self
