@@ -9,6 +9,7 @@ from shared.pipeline.loader import read_pipeline
 from shared.pipeline.model import Pipeline
 from shared.problems import configuration_error
 from shared.settings import APP_ROOT, Settings, read_settings
+from shared.webhooks.pseudonyms import KEY_SETTING, missing_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,9 @@ def load_configuration(environ: Mapping[str, str]) -> Configuration:
         settings.pipeline_path, limits=limits, lease_margin=timedelta(seconds=settings.lease_margin_seconds)
     )
     problems += pipeline_problems
+    told = any(problem.where == KEY_SETTING for problem in problems)
+    if pipeline is not None and settings.pseudonym_key is None and not told:
+        problems += missing_key(pipeline.sources)
     if problems or limits is None or pipeline is None:
         raise configuration_error(problems)
     return Configuration(settings=settings, pipeline=pipeline, limits=limits)

@@ -7,11 +7,16 @@ import hashlib
 import hmac
 import re
 import unicodedata
+from collections.abc import Mapping
 from urllib.parse import unquote
+
+from shared.pipeline.model import SourcePolicy
+from shared.problems import Problem
 
 _FIT = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
 _TELEPHONE = re.compile(r"\+[\s().-]*(?:[0-9][\s().-]*){7}")
 _NUMBER = re.compile(r"[0-9]{7}", re.ASCII)
+KEY_SETTING = "AFTERHOOK_PSEUDONYM_KEY"
 _WHATSAPP = "wamid."
 
 
@@ -42,6 +47,20 @@ def user_pseudonym(user_id: str | None, key: bytes | None, *, numbers: bool = Fa
     if user_id is None or (_plain(user_id) and not (numbers and _NUMBER.search(user_id))):
         return user_id
     return None if key is None else _hashed(b"user", user_id, key)
+
+
+def missing_key(sources: Mapping[str, SourcePolicy]) -> list[Problem]:
+    """The problem of having no key of the app's own while a source has no secret that could serve as one.
+
+    Without it ids would silently be left out, and people become nobody.
+    """
+    keyless = [name for name, source in sources.items() if not source.secrets]
+    if not keyless:
+        return []
+    expected = (
+        f"a secret of at least 16 characters: {', '.join(keyless)} (without secrets) may bring personal ids"
+    )
+    return [Problem(KEY_SETTING, expected, "none")]
 
 
 def _plain(value: str) -> bool:

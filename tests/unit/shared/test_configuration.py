@@ -38,3 +38,28 @@ def test_the_lease_margin_counts_against_the_functions_time(tmp_path: Path) -> N
     assert load_configuration(environ).pipeline.tasks
     with pytest.raises(ConfigurationError, match=r"line 2: tasks\.summarize_document\.attempt_timeout"):
         load_configuration({**environ, "LEASE_MARGIN_SECONDS": "60"})
+
+
+WITHOUT_SECRETS = """
+[sources.alerts]
+scheme = "azure-monitor"
+token = { tenant = "11112222-3333-4444-5555-666677778888", audience = ["api://afterhook"], role = "Reader" }
+[[sources.alerts.routes]]
+event = "*"
+task = "summarize_document"
+[tasks.summarize_document]
+"""
+
+
+def test_a_source_without_secrets_needs_a_key_to_hide_personal_ids_with(tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.toml"
+    path.write_text(WITHOUT_SECRETS)
+    environ = {"AFTERHOOK_PIPELINE": str(path), **CONNECTIONS}
+    with pytest.raises(
+        ConfigurationError, match=r"AFTERHOOK_PSEUDONYM_KEY: expected .* alerts .*, found none"
+    ):
+        load_configuration(environ)
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration({**environ, "AFTERHOOK_PSEUDONYM_KEY": "short"})
+    assert str(caught.value).count("AFTERHOOK_PSEUDONYM_KEY") == 1
+    assert load_configuration({**environ, "AFTERHOOK_PSEUDONYM_KEY": "an invented key of the tests"})

@@ -67,3 +67,18 @@ def test_every_id_becomes_short_printable_ascii(value: str) -> None:
     assert replaced.isprintable()
     assert len(replaced) <= 128
     assert event_pseudonym(replaced, KEY) == replaced
+
+
+@pytest.mark.parametrize("value", ["16505551234", "4420794600", "1234567", "user-16505551234"])
+def test_where_people_are_numbers_any_long_number_is_one_of_them(value: str) -> None:
+    replaced = user_pseudonym(value, KEY, numbers=True)
+    assert replaced is not None
+    assert replaced.startswith("h_")
+    assert value not in replaced
+    assert user_pseudonym(value, None, numbers=True) is None
+    assert user_pseudonym(value, KEY) == value
+
+
+@pytest.mark.parametrize("value", ["123456", "user-204", "u1v2w3x4y5z6a7"])
+def test_where_people_are_numbers_other_ids_still_stay(value: str) -> None:
+    assert user_pseudonym(value, KEY, numbers=True) == value
