@@ -21,7 +21,7 @@ from shared.webhooks.gate import Gate, aside
 from shared.webhooks.parsing import JSON
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
-from shared.webhooks.rejections import UnknownSource, WebhookRejected
+from shared.webhooks.rejections import StaleTimestamp, UnknownSource, WebhookRejected
 from shared.webhooks.routing import extract, route_for
 from shared.webhooks.secrets import SourceSecrets
 
@@ -65,6 +65,9 @@ class Intake:
             admitted = await self._gate.admit(policy, request)
         except WebhookRejected as rejection:
             self._services.telemetry.count("webhooks_rejected", source=source, code=rejection.code)
+            if isinstance(rejection, StaleTimestamp):
+                skew = float(rejection.skew_seconds)
+                self._services.telemetry.observe("webhooks_clock_skew_seconds", skew, source=source)
             raise
         if isinstance(admitted, Reply):
             return admitted
