@@ -62,4 +62,4 @@ def test_a_source_without_secrets_needs_a_key_to_hide_personal_ids_with(tmp_path
     with pytest.raises(ConfigurationError) as caught:
         load_configuration({**environ, "AFTERHOOK_PSEUDONYM_KEY": "short"})
     assert str(caught.value).count("AFTERHOOK_PSEUDONYM_KEY") == 1
-    assert load_configuration({**environ, "AFTERHOOK_PSEUDONYM_KEY": "an invented key of the tests"})
+    load_configuration({**environ, "AFTERHOOK_PSEUDONYM_KEY": "an invented key of the tests"})
