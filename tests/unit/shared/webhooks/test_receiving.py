@@ -1,0 +1,398 @@
+"""What every sender gets for an answer, whatever its scheme, when things go well and when they do not."""
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.http.exchange import HttpAnswer, HttpRequest
+from shared.webhooks.base import WebhookRequest
+from shared.webhooks.registry import scheme_names
+from tests.support.fakes import World
+from tests.unit.shared.webhooks.hostile import REQUESTS
+from tests.unit.shared.webhooks.receiving import DELIVERIES, Receiver
+from tests.unit.shared.webhooks.sources import EXAMPLES
+
+OWN_FORM = {"meta", "twilio", "twilio-shared-key"}
+"""Examples whose sender gets an answer in its own form, always with status 200."""
+EVERY = pytest.mark.parametrize("source", DELIVERIES)
+TIME_OUTS = {"slack": 3, "shopify": 5, "github": 10, "event-grid": 30}
+"""Seconds that a sender waits; the others wait 15 or more."""
+CODES = {
+    "bad_signature",
+    "body_too_large",
+    "length_required",
+    "malformed_body",
+    "method_not_allowed",
+    "stale_timestamp",
+    "unsupported_media_type",
+}
+TIMED = ("fal", "hmac-everything", "slack", "standard", "stripe")
+
+
+def code(answer: HttpAnswer) -> str:
+    return str(json.loads(answer.body)["code"])
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+def test_each_scheme_has_a_delivery() -> None:
+    assert {EXAMPLES[name].scheme for name in DELIVERIES} == set(scheme_names())
+
+
+@EVERY
+async def test_a_good_delivery_is_one_job(source: str) -> None:
+    receiver = Receiver()
+    answer = await receiver.deliver(source)
+    assert answer.status == (200 if source in OWN_FORM else 202)
+    (job,) = receiver.world.jobs.all_jobs()
+    assert job.source == source
+    assert len(receiver.world.bus.accepted()) == 1
+
+
+@pytest.mark.case(89, 95, 97)
+@EVERY
+async def test_the_same_delivery_again_is_answered_with_200_and_is_the_same_job(source: str) -> None:
+    receiver = Receiver()
+    await receiver.deliver(source)
+    again = await receiver.deliver(source)
+    assert again.status == 200
+    assert source in OWN_FORM or json.loads(again.body)["duplicate"] is True
+    assert len(receiver.world.jobs.all_jobs()) == len(receiver.world.bus.accepted()) == 1
+
+
+@pytest.mark.case(92)
+@EVERY
+async def test_twenty_copies_at_once_are_one_job(source: str) -> None:
+    receiver = Receiver()
+    copies = [receiver.sent(source) for _ in range(20)]
+    answers = await asyncio.gather(*(receiver.receive(copy) for copy in copies))
+    assert {answer.status for answer in answers} <= {200, 202}
+    assert len(receiver.world.jobs.all_jobs()) == len(receiver.world.bus.accepted()) == 1
+
+
+@pytest.mark.case(91)
+@EVERY
+async def test_two_instances_of_the_app_take_an_event_once(source: str) -> None:
+    world = World()
+    await Receiver(world).deliver(source)
+    await Receiver(world).deliver(source)
+    assert len(world.jobs.all_jobs()) == len(world.bus.accepted()) == 1
+
+
+@pytest.mark.case(93)
+@EVERY
+async def test_a_first_send_that_fails_is_503_and_the_second_delivery_is_not_lost(source: str) -> None:
+    receiver = Receiver()
+    receiver.world.bus.fail_next("send")
+    failed = await receiver.deliver(source)
+    assert (failed.status, code(failed)) == (503, "queue_unavailable")
+    assert failed.headers["Retry-After"]
+    assert (await receiver.deliver(source)).status == 200
+    assert len(receiver.world.jobs.all_jobs()) == len(receiver.world.bus.accepted()) == 1
+
+
+@pytest.mark.case(94)
+@EVERY
+async def test_a_forged_request_with_the_same_id_does_not_disturb_the_real_one(source: str) -> None:
+    receiver = Receiver()
+    real = receiver.sent(source)
+    forged = replace(real, headers={**real.headers, **forged_proof(real.headers)}, url=real.url.split("?")[0])
+    refused = await receiver.receive(forged)
+    assert (refused.status, code(refused)) == (401, "bad_signature")
+    assert (receiver.world.jobs.calls, receiver.world.open.calls) == ([], [])
+    assert (await receiver.receive(real)).status in {200, 202}
+    assert len(receiver.world.bus.accepted()) == 1
+
+
+def forged_proof(headers: object) -> dict[str, str]:
+    """Each header that signs or is a secret, spoilt."""
+    assert isinstance(headers, dict)
+    proofs = [name for name in headers if "signature" in name or "hmac" in name or name.endswith("-secret")]
+    return {name: headers[name][:-2] + ("AA" if headers[name][-2:] != "AA" else "BB") for name in proofs}
+
+
+@EVERY
+async def test_storage_that_is_away_is_503_and_nothing_is_acknowledged(source: str) -> None:
+    receiver = Receiver()
+    receiver.world.storage_down()
+    answer = await receiver.deliver(source)
+    assert (answer.status, code(answer)) == (503, "storage_unavailable")
+
+
+@pytest.mark.case(104)
+@EVERY
+async def test_a_queue_that_hangs_is_given_up_before_the_sender_gives_up(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheme = EXAMPLES[source].implementation
+    assert scheme.answer_within < TIME_OUTS.get(scheme.name, 15)
+    monkeypatch.setattr(type(scheme), "answer_within", 0.02)
+    receiver = Receiver()
+    receiver.world.bus.before("send", hang)
+    answer = await receiver.deliver(source)
+    assert (answer.status, code(answer)) == (503, "queue_unavailable")
+
+
+@pytest.mark.case(4)
+@EVERY
+async def test_a_chunked_body_which_the_platform_hands_over_empty_is_411(source: str) -> None:
+    receiver = Receiver()
+    sent = receiver.sent(source)
+    headers = {name: value for name, value in sent.headers.items() if name != "content-length"}
+    answer = await receiver.receive(
+        replace(sent, headers={**headers, "transfer-encoding": "chunked"}, body=b"")
+    )
+    assert (answer.status, code(answer)) == (411, "length_required")
+
+
+@pytest.mark.case(106)
+@EVERY
+async def test_a_body_over_the_cap_is_413_before_its_signature_is_looked_at(source: str) -> None:
+    receiver = Receiver()
+    cap = receiver.services.pipeline.sources[source].max_body
+    sent = receiver.sent(source)
+    large = replace(sent, body=b"x" * (cap + 1), headers={**sent.headers, "content-length": "5"})
+    answer = await receiver.receive(large)
+    assert (answer.status, code(answer)) == (413, "body_too_large")
+    announced = replace(sent, headers={**sent.headers, "content-length": str(cap + 1)})
+    assert (await receiver.receive(announced)).status == 413
+    largest = replace(large, body=b"x" * cap)
+    assert (await receiver.receive(largest)).status in {400, 401, 415}
+
+
+@pytest.mark.case(87)
+@EVERY
+@pytest.mark.parametrize("method", ["HEAD", "GET", "PUT", "DELETE", "TRACE"])
+async def test_a_probe_by_another_method_is_405_and_touches_nothing(source: str, method: str) -> None:
+    receiver = Receiver()
+    probe = replace(receiver.sent(source), method=method, body=b"", url="https://hooks.example.com/")
+    answer = await receiver.receive(probe)
+    assert (answer.status, code(answer)) == (405, "method_not_allowed")
+    assert "POST" in answer.headers["Allow"]
+    assert receiver.world.jobs.calls == []
+
+
+@pytest.mark.case(37)
+@EVERY
+async def test_header_names_are_what_the_platform_made_of_them_lower_case(source: str) -> None:
+    assert all(name == name.lower() for name in Receiver().sent(source).headers)
+
+
+@pytest.mark.case(112)
+@EVERY
+async def test_an_event_that_no_route_wants_is_200_only_if_it_is_the_senders(source: str) -> None:
+    receiver = Receiver(event="something.else")
+    sent = receiver.sent(source)
+    answer = await receiver.receive(sent)
+    assert answer.status == 200
+    assert source in OWN_FORM or json.loads(answer.body) == {"status": "ignored"}
+    forged = replace(sent, headers={**sent.headers, **forged_proof(sent.headers)}, url=sent.url.split("?")[0])
+    assert (await receiver.receive(forged)).status == 401
+    assert receiver.world.jobs.all_jobs() == []
+
+
+@pytest.mark.case(88)
+@pytest.mark.parametrize(
+    ("source", "body"), [("event-grid-header", b"[]"), ("meta", b'{"object":"page","entry":[]}')]
+)
+async def test_a_batch_of_nothing_is_taken_and_does_nothing(source: str, body: bytes) -> None:
+    receiver = Receiver()
+    assert (await receiver.deliver(source, body)).status == 200
+    assert receiver.world.jobs.all_jobs() == []
+
+
+@pytest.mark.case(88)
+async def test_a_ping_is_ignored_if_it_is_signed() -> None:
+    receiver = Receiver(event="issues.*")
+    ping = receiver.sent("github", b'{"zen":"Keep it logically awesome."}', event="ping")
+    assert json.loads((await receiver.receive(ping)).body) == {"status": "ignored"}
+    unsigned = {name: value for name, value in ping.headers.items() if name != "x-hub-signature-256"}
+    assert (await receiver.receive(replace(ping, headers=unsigned))).status == 401
+
+
+@pytest.mark.case(17)
+@EVERY
+async def test_an_empty_body_is_refused_even_with_its_own_good_signature(source: str) -> None:
+    receiver = Receiver()
+    answer = await receiver.deliver(source, b"")
+    assert answer.status in {400, 401}
+    assert receiver.world.jobs.calls == []
+
+
+@pytest.mark.case(108)
+@EVERY
+@pytest.mark.parametrize("body", [b"null", b'"x"', b"1", b"[1]", b"{}", b'[{"a":1}]', b'{"a":{"a":[]}}'])
+async def test_json_of_another_shape_is_never_our_own_fault(source: str, body: bytes) -> None:
+    answer = await Receiver().deliver(source, body)
+    assert answer.status in {200, 202, 400, 401}
+
+
+@pytest.mark.case(54, 56)
+@pytest.mark.parametrize("source", TIMED)
+@pytest.mark.parametrize("seconds", [-301, 301])
+async def test_a_stale_request_says_so_and_its_skew_is_measured(source: str, seconds: int) -> None:
+    receiver = Receiver()
+    sent = receiver.sent(source)
+    receiver.world.clock.advance(-seconds)
+    answer = await receiver.receive(sent)
+    assert (answer.status, code(answer)) == (401, "stale_timestamp")
+    telemetry = receiver.world.telemetry
+    assert telemetry.counted("webhooks_rejected", source=source, code="stale_timestamp") == 1
+    assert telemetry.observed("webhooks_clock_skew_seconds", source=source) == [seconds]
+
+
+@pytest.mark.case(63)
+@pytest.mark.parametrize("source", TIMED)
+async def test_a_captured_request_is_a_duplicate_inside_the_tolerance_and_stale_after_it(source: str) -> None:
+    receiver = Receiver()
+    captured = receiver.sent(source)
+    await receiver.receive(captured)
+    receiver.world.clock.advance(299)
+    assert (await receiver.receive(captured)).status == 200
+    receiver.world.clock.advance(2)
+    assert (await receiver.receive(captured)).status == 401
+    assert len(receiver.world.bus.accepted()) == 1
+
+
+@pytest.mark.case(63, 64)
+@pytest.mark.parametrize("source", [name for name in DELIVERIES if name not in (*TIMED, "standard-public")])
+async def test_without_a_signed_time_a_replay_is_a_duplicate_a_day_and_a_year_later(source: str) -> None:
+    receiver = Receiver()
+    captured = receiver.sent(source)
+    await receiver.receive(captured)
+    for days in (1, 365):
+        receiver.world.clock.advance(timedelta(days=days))
+        assert (await receiver.receive(captured)).status == 200
+    assert len(receiver.world.jobs.all_jobs()) == 1
+
+
+@pytest.mark.case(90)
+@pytest.mark.parametrize("source", TIMED)
+async def test_a_retry_that_is_signed_anew_is_a_duplicate(source: str) -> None:
+    receiver = Receiver()
+    await receiver.deliver(source)
+    receiver.world.clock.advance(timedelta(hours=5))
+    assert (await receiver.deliver(source)).status == 200
+    assert len(receiver.world.jobs.all_jobs()) == 1
+
+
+@pytest.mark.case(89)
+async def test_two_hooks_of_github_with_one_guid_are_two_jobs() -> None:
+    receiver = Receiver()
+    for hook in ("1", "2", "1"):
+        await receiver.deliver("github", delivery="72d3162e-cc78-11e3-81ab-4c9367dc0958", hook_id=hook)
+    assert len(receiver.world.jobs.all_jobs()) == 2
+
+
+@pytest.mark.case(98)
+async def test_without_a_delivery_id_the_same_body_is_the_same_job() -> None:
+    receiver = Receiver()
+    for body in (b'{"action":"opened"}', b'{"action":"opened"}', b'{"action":"closed"}'):
+        sent = receiver.sent("github", body)
+        headers = {name: value for name, value in sent.headers.items() if name != "x-github-delivery"}
+        assert (await receiver.receive(replace(sent, headers=headers))).status in {200, 202}
+    assert len(receiver.world.jobs.all_jobs()) == 2
+
+
+@pytest.mark.case(100)
+async def test_two_event_objects_for_one_change_are_two_jobs() -> None:
+    receiver = Receiver()
+    event = DELIVERIES["stripe"].document
+    for event_id in ("evt_a", "evt_b"):
+        await receiver.deliver("stripe", json.dumps({**event, "id": event_id}).encode())
+    assert len(receiver.world.jobs.all_jobs()) == 2
+
+
+@pytest.mark.case(101)
+async def test_events_out_of_order_are_both_kept_with_their_own_times() -> None:
+    receiver = Receiver()
+    event = DELIVERIES["stripe"].document
+    for event_id, created in (("evt_2", 1785147295), ("evt_1", 1785147200)):
+        await receiver.deliver("stripe", json.dumps({**event, "id": event_id, "created": created}).encode())
+    times = {job.event_id: job.event_time for job in receiver.world.jobs.all_jobs()}
+    assert times == {
+        "evt_1": datetime.fromtimestamp(1785147200, UTC),
+        "evt_2": datetime.fromtimestamp(1785147295, UTC),
+    }
+
+
+@pytest.mark.case(102)
+async def test_a_result_of_a_request_that_nobody_knows_yet_is_stored_and_not_lost() -> None:
+    receiver = Receiver()
+    answer = await receiver.deliver("fal", b'{"request_id":"not-yet-known","status":"OK","payload":null}')
+    assert answer.status == 202
+    (job,) = receiver.world.jobs.all_jobs()
+    assert job.event_id == "not-yet-known"
+
+
+@pytest.mark.case(26)
+@pytest.mark.parametrize("source", [name for name in DELIVERIES if not name.endswith("-query")])
+async def test_a_header_that_came_twice_is_refused(source: str) -> None:
+    """The platform joins repeated headers with a comma."""
+    receiver = Receiver()
+    sent = receiver.sent(source)
+    proofs = forged_proof(sent.headers)
+    twice = {name: f"{sent.headers[name]},{sent.headers[name]}" for name in proofs}
+    assert (await receiver.receive(replace(sent, headers={**sent.headers, **twice}))).status == 401
+
+
+@pytest.mark.case(27)
+@EVERY
+async def test_a_signature_beyond_ascii_is_401(source: str) -> None:
+    receiver = Receiver()
+    sent = receiver.sent(source)
+    odd = dict.fromkeys(forged_proof(sent.headers), "\u00e9\udcff")
+    answer = await receiver.receive(replace(sent, headers={**sent.headers, **odd}, url=f"{sent.url}\u00e9"))
+    assert (answer.status, code(answer)) == (401, "bad_signature")
+
+
+@pytest.mark.case(42)
+@pytest.mark.parametrize("source", [name for name in DELIVERIES if EXAMPLES[name].secrets])
+async def test_a_source_without_its_secret_is_503(source: str) -> None:
+    answer = await Receiver(settings={}).deliver(source)
+    assert (answer.status, code(answer)) == (503, "source_not_configured")
+    assert answer.headers["Retry-After"]
+
+
+@pytest.mark.case(53)
+async def test_which_secret_verified_is_counted() -> None:
+    receiver = Receiver()
+    await receiver.deliver("stripe")
+    assert receiver.world.telemetry.counted("webhooks_verified", source="stripe", secret="A_SECRET") == 1
+
+
+@pytest.mark.fuzz
+@pytest.mark.case(6, 27)
+@settings(max_examples=150, deadline=None)
+@given(incoming=REQUESTS, length=st.just(None) | st.text(max_size=5))
+def test_whatever_comes_there_is_no_answer_but_those_that_are_promised(
+    incoming: WebhookRequest, length: str | None
+) -> None:
+    receiver = Receiver()
+    counted = str(len(incoming.body)) if length is None else length
+    headers = {**incoming.headers, "content-length": counted}
+
+    async def all_answers() -> list[HttpAnswer]:
+        return [
+            await receiver.receive(
+                HttpRequest(
+                    method=incoming.method,
+                    url=f"https://hooks.example.com/api?{incoming.query}",
+                    headers=headers,
+                    params={"source": source},
+                    body=incoming.body,
+                )
+            )
+            for source in EXAMPLES
+        ]
+
+    for source, answer in zip(EXAMPLES, asyncio.run(all_answers()), strict=True):
+        assert answer.status in {200, 400, 401, 405, 411, 413, 415}, source
+        assert answer.status == 200 or code(answer) in CODES, source
