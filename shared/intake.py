@@ -117,7 +117,7 @@ class Intake:
         """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
         services, now = self._services, self._services.clock.now()
         job_id = job_id_for(policy.name, event.account, event.event_id)
-        found = await aside(request, lambda: extract(route, event))
+        found = await aside(event.raw, lambda: extract(route, event))
         places: list[PlacedInput] = []
         if found.input is not None:
             places.append(place_input(job_id, found.input, found.content_type))

@@ -39,7 +39,7 @@ class Gate:
         verified, trust = await self._verify(scheme, policy, request)
         secret = "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
         self._telemetry.count("webhooks_verified", source=policy.name, secret=secret)
-        return await aside(request, lambda: scheme.read(request, trust))
+        return await aside(request.body, lambda: scheme.read(request, trust))
 
     def _greet(self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest) -> Reply:
         if request.method in scheme.methods:
@@ -80,12 +80,12 @@ class Gate:
 async def _verified(
     scheme: Scheme[Any], request: WebhookRequest, keys: SourceKeys, trust: Trust[Any]
 ) -> Verified:
-    return await aside(request, lambda: verification.verify(scheme, request, keys, trust))
+    return await aside(request.body, lambda: verification.verify(scheme, request, keys, trust))
 
 
-async def aside(request: WebhookRequest, work: Callable[[], T]) -> T:
-    """`work`, in a thread where the body is so large that it would hold up the event loop."""
-    return await asyncio.to_thread(work) if len(request.body) > LARGE_BODY else work()
+async def aside(content: bytes, work: Callable[[], T]) -> T:
+    """`work` on the content, in a thread where that is so large that it would hold up the event loop."""
+    return await asyncio.to_thread(work) if len(content) > LARGE_BODY else work()
 
 
 def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
