@@ -4,6 +4,7 @@ import contextlib
 import json
 import tracemalloc
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,14 @@ from hypothesis import strategies as st
 
 from shared.webhooks.parsing import (
     DEEPEST,
+    form_fields,
     media_type,
+    own_json,
     parse_object,
+    parse_objects,
     require_identity_encoding,
+    require_json,
+    text_of,
 )
 from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
 from tests.unit.shared.webhooks.requests import request
@@ -147,3 +153,64 @@ def test_the_media_type_is_lower_case_and_without_parameters(header: str, kind: 
 def test_another_charset_is_unsupported(charset: str) -> None:
     with pytest.raises(UnsupportedMediaType, match="charset"):
         media_type(request(b"", {"content-type": f"application/json; charset={charset}"}))
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))), max_size=5
+    )
+)
+def test_the_fields_of_a_form_come_back_as_they_were_sent(fields: list[tuple[str, str]]) -> None:
+    named = [(name, value) for name, value in fields if name or value]
+    assert form_fields(urlencode(named).encode()) == named
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (b"", []),
+        (b"a=1&a=&b", [("a", "1"), ("a", ""), ("b", "")]),
+        (b"a=%2B+%20x", [("a", "+  x")]),
+        (b"a=1;b=2", [("a", "1;b=2")]),
+        (b"a=%zz", [("a", "%zz")]),
+    ],
+)
+def test_a_form_is_read_without_losing_anything(body: bytes, fields: list[tuple[str, str]]) -> None:
+    assert form_fields(body) == fields
+
+
+@pytest.mark.parametrize("body", [b"a=%FF", b"a=\xc3\xa9", b"a=%ED%A0%80", b"&".join([b"a=1"] * 1001)])
+def test_a_form_that_is_not_utf8_or_has_too_many_fields_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedBody):
+        form_fields(body)
+
+
+@pytest.mark.parametrize("value", [None, "", 1, True, [], {}])
+def test_a_field_that_must_be_text_is_named_where_it_is_not(value: object) -> None:
+    with pytest.raises(MalformedBody, match="`id`"):
+        text_of({"id": value}, "id")
+    assert text_of({"id": "a\ud800"}, "id") == "a\ufffd"
+
+
+def test_an_item_of_a_batch_has_json_of_its_own() -> None:
+    assert own_json({"a": "é\ud800", "b": [1.5, None]}) == '{"a":"é\ufffd","b":[1.5,null]}'.encode()
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[1]", b"[{},null]", b"[[]]", b'"x"'])
+def test_a_list_of_objects_is_nothing_else(body: bytes) -> None:
+    assert parse_objects(b'[{"a":1},{}]') == [{"a": 1}, {}]
+    with pytest.raises(MalformedBody, match="not a list of objects"):
+        parse_objects(body)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/cloudevents+json", "Application/JSON;a=b"])
+def test_json_kinds_are_json(kind: str) -> None:
+    assert require_json(request(b"", {"content-type": kind})) == kind.split(";")[0].lower()
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text/json", "application/jsonx", "application/json, text/plain", "+json"]
+)
+def test_other_kinds_are_not(kind: str) -> None:
+    with pytest.raises(UnsupportedMediaType):
+        require_json(request(b"", {"content-type": kind}))
