@@ -134,9 +134,10 @@ def _public_key(text: str) -> PublicKey:
 
 def _event_type(payload: Mapping[str, Any]) -> str:
     """The body's `type`; Replicate has a `status` instead. Without either only the route `*` matches."""
-    found = payload.get("type", payload.get("status", ""))
+    status = payload.get("status")
+    found = payload.get("type", status if isinstance(status, str) else "")
     if not isinstance(found, str):
-        raise MalformedBody("`type` (or, without it, `status`) in the body is not text.")
+        raise MalformedBody("`type` in the body is not text.")
     return event_label(found)
 
 

@@ -212,10 +212,11 @@ def test_a_body_without_type_has_its_status_as_type_and_without_either_none() ->
         "succeeded",
         datetime(2026, 7, 27, 10, 14, 59, 123456, tzinfo=UTC),
     )
-    assert SCHEME.read(standard_request(b'{"id":"p1"}'), trust())[0].event_type == ""
+    for bare in (b'{"id":"p1"}', b'{"status":200}'):
+        assert SCHEME.read(standard_request(bare), trust())[0].event_type == ""
 
 
-@pytest.mark.parametrize("body", [b'{"type":["a"]}', b'{"type":null}', b'{"status":1}'])
+@pytest.mark.parametrize("body", [b'{"type":["a"]}', b'{"type":null,"status":"a"}'])
 def test_a_type_that_is_no_text_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedBody, match="`type`"):
         SCHEME.read(standard_request(body), trust())
