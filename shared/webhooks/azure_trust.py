@@ -3,15 +3,15 @@
 They sign nothing. A secret in the query is the last choice: platforms log addresses.
 """
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import unquote, unquote_plus
 
 from pydantic import Field, model_validator
 
-from shared.webhooks.base import Options, Trust, Verified, WebhookRequest
+from shared.webhooks.base import Options, Scheme, Trust, Verified, WebhookRequest
 from shared.webhooks.entra import TokenOptions, check_token
 from shared.webhooks.rejections import BadSignature
-from shared.webhooks.signatures import matching_key
+from shared.webhooks.signatures import matching_key, text_key
 
 HeaderName = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")]
 QueryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -30,6 +30,31 @@ class AzureOptions(Options):
         if len(given) != 1:
             raise ValueError('exactly one of "token", "secret_header" and "secret_query"')
         return self
+
+
+A = TypeVar("A", bound=AzureOptions)
+
+
+class AzureScheme(Scheme[A]):
+    """What Azure's senders have in common. With a token there are no secrets, and a time is signed."""
+
+    def load_key(self, secret: str, options: A) -> bytes:  # noqa: ARG002  the scheme's interface
+        return text_key(secret)
+
+    def wants_secrets(self, options: A) -> bool:
+        return options.token is None
+
+    def takes_secrets(self, options: A) -> bool:
+        return options.token is None
+
+    def signs_time(self, options: A) -> bool:
+        return options.token is not None
+
+    def key_set(self, options: A) -> str | None:
+        return None if options.token is None else options.token.address
+
+    def verify(self, request: WebhookRequest, trust: Trust[A]) -> Verified:
+        return verify_azure(request, trust)
 
 
 def verify_azure(request: WebhookRequest, trust: Trust[AzureOptions]) -> Verified:

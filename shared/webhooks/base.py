@@ -39,9 +39,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """The request is the sender's. `secret_index` says which secret matched (0 = current), if one did."""
+    """The request is the sender's. `secret_index` says which secret matched (0 = current), if one did.
+
+    `named` says which of the scheme's further secrets did.
+    """
 
     secret_index: int | None
+    named: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from shared.printable import clean_text
-from shared.webhooks.azure_trust import AzureOptions, verify_azure
-from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.azure_trust import AzureOptions, AzureScheme, verify_azure
+from shared.webhooks.base import Options, Reply, Trust, WebhookEvent, WebhookRequest
 from shared.webhooks.identity import event_label
 from shared.webhooks.parsing import own_json, parse_object, parse_objects, require_json, text_of
-from shared.webhooks.signatures import text_key
 from shared.webhooks.times import iso_time
 
 _CLOUD_EVENT = "application/cloudevents+json"
@@ -33,23 +32,11 @@ class EventGridOptions(AzureOptions):
     ]
 
 
-class EventGrid(Scheme[EventGridOptions]):
+class EventGrid(AzureScheme[EventGridOptions]):
     name: ClassVar[str] = "event-grid"
     options: ClassVar[type[Options]] = EventGridOptions
     answer_within: ClassVar[float] = 20.0  # Event Grid waits thirty seconds, and may send 5,000 events
     methods: ClassVar[tuple[str, ...]] = ("OPTIONS", "POST")
-
-    def load_key(self, secret: str, options: EventGridOptions) -> bytes:  # noqa: ARG002  the scheme's interface
-        return text_key(secret)
-
-    def wants_secrets(self, options: EventGridOptions) -> bool:
-        return options.token is None
-
-    def signs_time(self, options: EventGridOptions) -> bool:
-        return options.token is not None
-
-    def key_set(self, options: EventGridOptions) -> str | None:
-        return None if options.token is None else options.token.address
 
     def greet(self, request: WebhookRequest, trust: Trust[EventGridOptions]) -> Reply | None:
         """Consent for an origin on our list; the callback address that may come with it is not used."""
@@ -60,9 +47,6 @@ class EventGrid(Scheme[EventGridOptions]):
             verify_azure(request, trust)
         headers = {"WebHook-Allowed-Origin": origin, "WebHook-Allowed-Rate": "*", "Allow": "POST"}
         return Reply(status=200, headers=headers)
-
-    def verify(self, request: WebhookRequest, trust: Trust[EventGridOptions]) -> Verified:
-        return verify_azure(request, trust)
 
     def read(
         self,

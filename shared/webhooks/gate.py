@@ -37,8 +37,7 @@ class Gate:
             return self._greet(scheme, policy, request)
         _check_size(policy, request)
         verified, trust = await self._verify(scheme, policy, request)
-        secret = "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
-        self._telemetry.count("webhooks_verified", source=policy.name, secret=secret)
+        self._telemetry.count("webhooks_verified", source=policy.name, secret=_setting(policy, verified))
         return await aside(request.body, lambda: scheme.read(request, trust))
 
     def _greet(self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest) -> Reply:
@@ -81,6 +80,13 @@ async def _verified(
     scheme: Scheme[Any], request: WebhookRequest, keys: SourceKeys, trust: Trust[Any]
 ) -> Verified:
     return await aside(request.body, lambda: verification.verify(scheme, request, keys, trust))
+
+
+def _setting(policy: SourcePolicy, verified: Verified) -> str:
+    """The name of the setting that holds the secret which verified."""
+    if verified.named is not None:
+        return policy.options.named_secrets()[verified.named]
+    return "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
 
 
 async def aside(content: bytes, work: Callable[[], T]) -> T:

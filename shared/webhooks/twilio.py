@@ -71,8 +71,7 @@ class Twilio(Scheme[TwilioOptions]):
         signed = [url + body for url in _urls(request, trust.options)]
         settings = request.headers.get("x-twilio-webhooks-signature-settings")
         if settings is not None:
-            _verify_shared(settings, candidate, signed, trust.named)
-            return Verified(secret_index=None)
+            return _verify_shared(settings, candidate, signed, trust.named)
         for text in signed:
             index = matching_key(trust.keys, [candidate], lambda key, text=text: _mac(key, text, "HMAC_SHA1"))  # type: ignore[misc]  # a default binds the loop's value
             if index is not None:
@@ -86,15 +85,17 @@ class Twilio(Scheme[TwilioOptions]):
 
 def _verify_shared(
     settings: str, candidate: bytes, signed: Sequence[bytes], keys: Mapping[str, bytes]
-) -> None:
+) -> Verified:
     """Signed with the key that the header names: it can choose among the shared keys, nothing else."""
     pairs = [tuple(part.strip() for part in pair.partition("=")) for pair in settings.split(",")]
     given = {name: value for name, _, value in pairs}
-    key, algorithm = keys.get(given.get("key", "")), given.get("algorithm", "")
+    name, algorithm = given.get("key", ""), given.get("algorithm", "")
+    key = keys.get(name)
     if len(given) != len(pairs) or key is None or algorithm not in _HASHES:
         raise BadSignature("X-Twilio-Webhooks-Signature-Settings names a key or algorithm unknown here.")
     if not any(hmac.compare_digest(_mac(key, text, algorithm), candidate) for text in signed):
         raise BadSignature("X-Twilio-Signature does not match the public URL and the body.")
+    return Verified(secret_index=None, named=name)
 
 
 def _mac(key: bytes, text: bytes, algorithm: str) -> bytes:

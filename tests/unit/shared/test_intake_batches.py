@@ -12,7 +12,7 @@ from typing import Any
 import jmespath
 import pytest
 
-from devhost.senders import event_grid, meta, twilio
+from devhost.senders import azure_monitor, event_grid, meta, twilio
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.http.exchange import HttpRequest
 from shared.http.webhooks_api import receive_webhook
@@ -23,10 +23,12 @@ from shared.ports import Row, RowKind
 from shared.webhooks.base import Reply, WebhookRequest
 from shared.webhooks.event_grid import EventGrid
 from shared.webhooks.meta import Meta
+from shared.webhooks.rejections import BadSignature, MalformedBody
 from shared.webhooks.secrets import SourceSecrets
 from tests.support.application import TASK, build_services, pipeline
 from tests.support.fakes import World
 from tests.support.fakes.key_sets import FakeKeySets
+from tests.support.issuer import token
 from tests.unit.shared.webhooks.batches import message, number_of, status, wamid, whatsapp
 from tests.unit.shared.webhooks.requests import NOW
 from tests.unit.shared.webhooks.sources import ACCOUNT_SID, EXAMPLES, TEXT
@@ -49,7 +51,7 @@ def route(event: str, user: str | None = None, keep: str | None = None) -> Route
 def policies(*routes: Route) -> Pipeline:
     """A source of each scheme that sends batches, with these routes."""
     found = routes or (route("*"),)
-    names = {"meta": "meta", "grid": "event-grid-header", "twilio": "twilio"}
+    names = {"meta": "meta", "grid": "event-grid-header", "twilio": "twilio", "alerts": "azure-monitor-token"}
     sources = {
         name: replace(EXAMPLES[example].policy(name, found), max_body=3 * 1024 * 1024)
         for name, example in names.items()
@@ -247,7 +249,10 @@ async def test_one_person_is_one_user_in_messages_and_statuses(world: World) -> 
 
 
 @pytest.mark.parametrize("count", [1, 5000])
-async def test_a_batch_of_event_grid_is_taken_whole(world: World, count: int) -> None:
+async def test_a_batch_of_event_grid_is_taken_whole(
+    world: World, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EventGrid, "answer_within", 120.0)  # whatever else this machine is doing
     receipts = await build(world).receive("grid", grid_request(grid_events(count)))
     assert not isinstance(receipts, Reply)
     assert all(isinstance(receipt, Accepted) and not receipt.duplicate for receipt in receipts)
@@ -320,6 +325,25 @@ async def test_the_handshakes_of_event_grid_store_nothing(world: World) -> None:
     assert (world.jobs.calls, world.bus.calls, world.open.calls) == ([], [], [])
 
 
+@pytest.mark.case(103)
+async def test_while_keys_cannot_be_had_the_answer_is_to_try_again_later(world: World) -> None:
+    sent = request(azure_monitor.signed(b"{}", token({}), now=NOW, header="authorization"))
+    status_code, headers, body = await over_http(build(world), "alerts", sent)
+    assert (status_code, json.loads(body)["code"]) == (503, "source_not_configured")
+    assert int(headers["Retry-After"]) > 0
+
+
+async def test_a_forged_batch_with_the_ids_of_a_real_one_does_not_disturb_it(world: World) -> None:
+    intake, real = build(world), meta_request(updates(10))
+    forged = request(meta.signed(real.body, "a secret of somebody else", now=NOW))
+    with pytest.raises(BadSignature):
+        await intake.receive("meta", forged)
+    assert world.jobs.calls == []
+    await intake.receive("meta", real)
+    assert world.telemetry.counted("webhooks_duplicate") == 0
+    assert world.telemetry.counted("webhooks_accepted") == 10
+
+
 async def test_twilio_hears_nothing_but_its_empty_instructions(world: World) -> None:
     form = f"AccountSid={ACCOUNT_SID}&MessageSid=SM1&MessageStatus=delivered".encode()
     sent = request(twilio.signed(form, SECRET, now=NOW, public_url=PUBLIC_URL))
@@ -340,7 +364,7 @@ async def test_an_unwanted_event_of_a_batch_is_told_apart(world: World) -> None:
 async def test_a_batch_with_one_broken_event_stores_none_of_it(world: World) -> None:
     status_code, _, _ = await over_http(build(world), "grid", grid_request(grid_events(1)))
     assert status_code == 202
-    with pytest.raises(Exception, match="`id`"):
+    with pytest.raises(MalformedBody, match="`id`"):
         await over_http(build(world), "grid", grid_request([*grid_events(3), {"eventType": "a"}]))
     assert len(world.jobs.all_jobs()) == 1
 

@@ -113,5 +113,5 @@ def test_only_a_source_with_a_token_has_published_keys_and_a_tolerance() -> None
     for name, token in (("azure-monitor-header", False), ("azure-monitor-token", True)):
         options: Any = EXAMPLES[name].options
         assert SCHEME.signs_time(options) is token
-        assert SCHEME.wants_secrets(options) is not token
+        assert SCHEME.wants_secrets(options) is SCHEME.takes_secrets(options) is not token
         assert (SCHEME.key_set(options) is not None) is token

@@ -7,12 +7,13 @@ from pydantic import ValidationError
 
 from shared.webhooks.azure_trust import AzureOptions, verify_azure
 from shared.webhooks.base import Trust, Verified, WebhookRequest
-from shared.webhooks.event_grid import EventGrid
+from shared.webhooks.event_grid import EventGrid, EventGridOptions
 from shared.webhooks.rejections import BadSignature, UnknownSigningKey
 from shared.webhooks.secrets import SourceNotConfigured, load_keys
 from shared.webhooks.verification import verify
 from tests.unit.shared.webhooks.requests import FIVE_MINUTES, NOW
 from tests.unit.shared.webhooks.sources import EXAMPLES, TENANT, Example
+from tests.unit.shared.webhooks.tampering import Vector, flips, refusal
 
 SECRET = "an invented secret+of/the=tests"
 HEADER = {"secret_header": "x-afterhook-secret"}
@@ -91,6 +92,25 @@ def test_a_secret_at_another_place_than_configured_does_not_count() -> None:
             checked(found, table)
         assert not isinstance(caught.value, UnknownSigningKey)
         assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("table", [HEADER, QUERY])
+def test_no_single_bit_of_the_secret_may_change(table: dict[str, Any]) -> None:
+    query = "" if table is HEADER else "code=an%20invented%20secret%2Bof%2Fthe%3Dtests"
+    headers = {"x-afterhook-secret": SECRET} if table is HEADER else {}
+    vector = Vector(
+        name="azure",
+        scheme=EventGrid(),
+        request=request(headers, query),
+        signed_headers=tuple(headers),
+        secret=SECRET,
+        options=EventGridOptions.model_validate(table),
+        signed_query=True,
+    )
+    found = [changed for changed in flips(vector) if "body[" not in changed.name]
+    assert refusal(vector) is None
+    assert len(found) == len(SECRET) + len(query or SECRET)
+    assert [changed.name for changed in found if refusal(changed) is None] == []
 
 
 def test_an_empty_secret_is_never_equal_to_none_at_all() -> None:

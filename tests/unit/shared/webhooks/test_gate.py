@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devhost.senders import azure_monitor, event_grid, github, meta
+from devhost.senders import azure_monitor, event_grid, github, meta, twilio
 from shared.adapters.key_sets import KeySets
 from shared.pipeline import SourcePolicy
 from shared.ports import KeyDirectory
@@ -29,7 +29,7 @@ from tests.support.fakes import World
 from tests.support.fakes.key_sets import FakeKeySets
 from tests.support.issuer import Issuer, content, entra_claims, public_jwk, running_issuer, token
 from tests.unit.shared.webhooks.requests import NOW
-from tests.unit.shared.webhooks.sources import EXAMPLES, TENANT, Example
+from tests.unit.shared.webhooks.sources import ACCOUNT_SID, EXAMPLES, TENANT, Example
 
 ADDRESS = f"https://login.microsoftonline.com/{TENANT}/discovery/v2.0/keys"
 ALERT = json.dumps(
@@ -214,6 +214,17 @@ async def test_a_get_of_twilio_is_refused_with_the_method_to_configure(world: Wo
     with pytest.raises(MethodNotAllowed) as caught:
         await admitting.admit(policy, sent({"x-twilio-signature": "x"}, b"", "Body=a", "GET"))
     assert caught.value.headers == {"Allow": "POST"}
+
+
+@pytest.mark.case(80)
+async def test_the_shared_key_that_verified_is_counted_by_its_setting(world: World) -> None:
+    example = EXAMPLES["twilio-shared-key"]
+    admitting, policy = gate(world, example)
+    body = f"AccountSid={ACCOUNT_SID}&MessageSid=SM1".encode()
+    secret = example.settings["A_SHARED_KEY"]
+    headers, query, raw = twilio.signed(body, secret, now=NOW, shared_key="key-1")
+    await admitting.admit(policy, sent(headers, raw, query))
+    assert world.telemetry.counted("webhooks_verified", secret="A_SHARED_KEY") == 1
 
 
 @pytest.mark.case(86)

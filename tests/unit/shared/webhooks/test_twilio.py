@@ -353,7 +353,8 @@ KEYS = {"key-1": SHARED.encode(), "key-2": b"a third invented secret of the test
 )
 def test_a_shared_key_signs_with_the_algorithm_that_the_settings_name(settings: str, algorithm: str) -> None:
     request = shared_request(settings, algorithm)
-    assert SCHEME.verify(request, trust(named=KEYS)).secret_index is None
+    verified = SCHEME.verify(request, trust(named=KEYS))
+    assert (verified.secret_index, verified.named) == (None, "key-1")
     assert refused(shared_request(settings, algorithm, key=TOKEN), trust(named=KEYS))
     other = "HMAC_SHA1" if algorithm == "HMAC_SHA256" else "HMAC_SHA256"
     assert refused(shared_request(settings, other), trust(named=KEYS))
