@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import pytest
+
 from devhost.senders import (
     Sent,
     azure_monitor,
@@ -132,7 +134,16 @@ DELIVERIES: Mapping[str, Delivery] = {
         secret=EXAMPLES["twilio-shared-key"].settings["A_SHARED_KEY"],
     ),
 }
-BATCHES_OF_NONE = {"event-grid-header": b"[]", "meta": b'{"object":"page","entry":[]}'}
+OWN_FORM = {"meta", "twilio", "twilio-shared-key"}
+"""Examples whose sender gets an answer in its own form, always with status 200."""
+EVERY = pytest.mark.parametrize("source", DELIVERIES)
+TIMED = ("fal", "hmac-everything", "slack", "standard", "stripe")
+"""Examples whose signature covers a time."""
+
+
+def code(answer: HttpAnswer) -> str:
+    """The code of a problem."""
+    return str(json.loads(answer.body)["code"])
 
 
 class Receiver:
