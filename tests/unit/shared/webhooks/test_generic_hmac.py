@@ -150,6 +150,12 @@ def test_a_signature_of_another_form_is_refused(prefix: str, header: str) -> Non
     assert refused(replace(sent(), headers={"x-signature": header}), options(prefix=prefix))
 
 
+@pytest.mark.parametrize("header", ["", "sha256="])
+def test_a_signature_that_is_not_there_is_said_to_be_missing(header: str) -> None:
+    with pytest.raises(BadSignature, match="missing"):
+        SCHEME.verify(replace(sent(), headers={"x-signature": header}), trust(options(prefix=header)))
+
+
 @pytest.mark.case(59)
 def test_only_a_signed_time_counts() -> None:
     old = sent(now=NOW - timedelta(hours=1), **TIMED)
