@@ -51,6 +51,7 @@ class Twilio(Scheme[TwilioOptions]):
 
     name: ClassVar[str] = "twilio"
     options: ClassVar[type[Options]] = TwilioOptions
+    users_are_numbers: ClassVar[bool] = True  # `WaId` is a telephone number without a plus
 
     def load_key(self, secret: str, options: TwilioOptions) -> bytes:  # noqa: ARG002  the scheme's interface
         return text_key(secret)

@@ -19,6 +19,7 @@ _KINDS = (
     ("message", "SmsSid", ("MessageStatus", "SmsStatus")),
     ("call", "CallSid", ("CallStatus",)),
 )
+_ACCOUNT_NAMES = ("AccountSid", "account_sid", "accountSid")
 _ONCE = frozenset({"recording", "message"})
 """What passes through each of its statuses once. A call asks for instructions many times in one status."""
 
@@ -33,7 +34,7 @@ def read_events(request: WebhookRequest, accounts: Sequence[str]) -> tuple[Webho
         return tuple(_stream_events(document, accounts))
     if not isinstance(document, dict):
         raise MalformedBody("The body is JSON, but neither an object nor a list.")
-    account = _account(document.get("AccountSid"), accounts, required=False)
+    account = _account(document, accounts, required=False)
     return (_event(document, account, request.body, request.body),)
 
 
@@ -45,7 +46,7 @@ def _form_event(request: WebhookRequest, accounts: Sequence[str]) -> WebhookEven
         else:
             earlier = fields[name]
             fields[name] = [*earlier, value] if isinstance(earlier, list) else [earlier, value]
-    account = _account(fields.get("AccountSid"), accounts, required=True)
+    account = _account(fields, accounts, required=True)
     return _event(fields, account, request.body, own_json(fields))
 
 
@@ -95,11 +96,10 @@ def _stream_events(items: Sequence[Any], accounts: Sequence[str]) -> Iterator[We
         if not isinstance(item, dict):
             raise MalformedBody("The body is a list, but not of objects.")
         data = item.get("data")
-        sid = data.get("accountSid") if isinstance(data, dict) else None
         yield WebhookEvent(
             event_id=text_of(item, "id"),
             event_type=event_label(text_of(item, "type")),
-            account=_account(sid, accounts, required=False),
+            account=_account(data if isinstance(data, dict) else {}, accounts, required=False),
             event_time=iso_time(item.get("time")),
             payload=item,
             raw=own_json(item),
@@ -117,9 +117,9 @@ def _mail_time(value: object) -> datetime | None:
         return None
 
 
-def _account(sid: object, accounts: Sequence[str], *, required: bool) -> str:
-    if sid is None and not required:
-        return ""
-    if not isinstance(sid, str) or sid not in accounts:
+def _account(fields: Mapping[str, Any], accounts: Sequence[str], *, required: bool) -> str:
+    """Every spelling that is there must name one of `accounts`. Raises BadSignature."""
+    sids = [fields[name] for name in _ACCOUNT_NAMES if name in fields]
+    if not all(isinstance(sid, str) and sid in accounts for sid in sids) or (required and not sids):
         raise BadSignature("AccountSid is not one of this source's accounts.")
-    return sid
+    return str(sids[0]) if sids else ""

@@ -241,6 +241,15 @@ async def test_no_telephone_number_or_id_that_holds_one_leaves_the_inputs(
     assert "wamid" not in stored + told
 
 
+async def test_a_user_of_twilio_is_no_telephone_number_either(world: World) -> None:
+    form = f"AccountSid={ACCOUNT_SID}&MessageSid=SM1&SmsStatus=received&WaId={number_of(1)}".encode()
+    sent = request(twilio.signed(form, SECRET, now=NOW, public_url=PUBLIC_URL))
+    await build(world, route("*", user="WaId")).receive("twilio", sent)
+    (job,) = world.jobs.all_jobs()
+    assert job.user_id is not None
+    assert job.user_id.startswith("h_")
+
+
 async def test_one_person_is_one_user_in_messages_and_statuses(world: World) -> None:
     people, receivers = route("*.text", user="message.from"), route("*", user="status.recipient_id")
     await build(world, people, receivers).receive("meta", meta_request(updates(4)))

@@ -147,3 +147,20 @@ def test_json_of_another_shape_is_malformed(document: Any) -> None:
 def test_another_media_type_is_unsupported() -> None:
     with pytest.raises(UnsupportedMediaType):
         read_events(request(b"<a/>", {"content-type": "text/xml"}), [ACCOUNT_SID])
+
+
+@pytest.mark.case(52)
+@pytest.mark.parametrize("name", ["AccountSid", "account_sid", "accountSid"])
+def test_the_account_is_found_however_the_product_spells_it(name: str) -> None:
+    def read(*fields: tuple[str, str]) -> WebhookEvent:
+        sent = request(urlencode(fields).encode(), {"content-type": FORM})
+        return read_events(sent, [ACCOUNT_SID])[0]
+
+    assert read((name, ACCOUNT_SID)).account == ACCOUNT_SID
+    for fields in (
+        [(name, OTHER_ACCOUNT)],
+        [(name, ACCOUNT_SID), ("AccountSid", OTHER_ACCOUNT)],
+        [("a", "1")],
+    ):
+        with pytest.raises(BadSignature):
+            read(*fields)
