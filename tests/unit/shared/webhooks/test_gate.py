@@ -1,20 +1,17 @@
 """The gate: what reaches a scheme, when published keys are fetched, and whose fault it is if they are not."""
 
-import json
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from devhost.senders import azure_monitor, event_grid, github, meta, twilio
-from shared.adapters.key_sets import KeySets
-from shared.pipeline import SourcePolicy
+from devhost.senders import event_grid, github, meta, twilio
 from shared.ports import KeyDirectory
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
-from shared.webhooks.gate import LARGE_BODY, Gate
+from shared.webhooks.gate import LARGE_BODY
 from shared.webhooks.github import GitHub
 from shared.webhooks.rejections import (
     BadSignature,
@@ -24,54 +21,13 @@ from shared.webhooks.rejections import (
     MethodNotAllowed,
     StaleTimestamp,
 )
-from shared.webhooks.secrets import KeysUnavailable, SourceNotConfigured, SourceSecrets
+from shared.webhooks.secrets import KeysUnavailable, SourceNotConfigured
 from tests.support.fakes import World
 from tests.support.fakes.key_sets import FakeKeySets
-from tests.support.issuer import Issuer, content, entra_claims, public_jwk, running_issuer, token
+from tests.support.issuer import public_jwk, token
+from tests.unit.shared.webhooks.gate_requests import ADDRESS, GRID, alert_request, claims, gate, sent
 from tests.unit.shared.webhooks.requests import NOW
-from tests.unit.shared.webhooks.sources import ACCOUNT_SID, EXAMPLES, TENANT, Example
-
-ADDRESS = f"https://login.microsoftonline.com/{TENANT}/discovery/v2.0/keys"
-ALERT = json.dumps(
-    {
-        "schemaId": "azureMonitorCommonAlertSchema",
-        "data": {"essentials": {"alertId": "/alerts/1", "monitorCondition": "Fired"}},
-    }
-).encode()
-SUBSCRIBER = "Subscriber"
-GRID = json.dumps([{"id": "event-1", "eventType": "a.b", "topic": "t", "data": {}}]).encode()
-
-
-def claims(**changes: Any) -> dict[str, Any]:
-    app_id = "461e8683-5575-4561-ac7f-899cc907d62a"
-    found = entra_claims(
-        tenant=TENANT, audience="api://afterhook", app_id=app_id, role="ActionGroupsSecureWebhook", now=NOW
-    )
-    return {**found, "roles": ["ActionGroupsSecureWebhook", SUBSCRIBER], **changes}
-
-
-def alert_request(authorization: str | None = None, key: str = "first", **changes: Any) -> WebhookRequest:
-    """An alert with a good token, unless another header is given; empty leaves it out."""
-    headers, query, body = azure_monitor.signed(ALERT, "", now=NOW, header=None)
-    shown = f"Bearer {token(claims(**changes), key)}" if authorization is None else authorization
-    if shown:
-        headers["authorization"] = shown
-    return sent(headers, body, query)
-
-
-def sent(headers: dict[str, str], body: bytes, query: str = "", method: str = "POST") -> WebhookRequest:
-    return WebhookRequest(
-        method=method,
-        headers={"content-length": str(len(body)), **headers},
-        query=query,
-        url=f"https://hooks.example.com/api/webhooks/source?{query}",
-        body=body,
-    )
-
-
-def gate(world: World, example: Example, directory: KeyDirectory | None = None) -> tuple[Gate, SourcePolicy]:
-    secrets = SourceSecrets(example.settings)
-    return Gate(secrets, directory or FakeKeySets(), world.clock, world.telemetry), example.policy()
+from tests.unit.shared.webhooks.sources import ACCOUNT_SID, EXAMPLES
 
 
 @pytest.fixture
@@ -300,82 +256,3 @@ async def test_what_is_verified_and_malformed_is_counted_as_verified(world: Worl
     with pytest.raises(MalformedBody):
         await admit_github(world, github_request(b"[]"))
     assert world.telemetry.counted("webhooks_verified", source="source", secret="A_SECRET") == 1
-
-
-@pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    async with running_issuer() as running:
-        yield running
-
-
-@pytest.fixture
-async def key_sets() -> AsyncIterator[KeySets]:
-    made = KeySets()
-    yield made
-    await made.aclose()
-
-
-def of_issuer(name: str, issuer: Issuer) -> Example:
-    """A source whose keys the local issuer publishes."""
-    example = EXAMPLES[name]
-    table = {**example.table, "token": {**example.table["token"], "keys_url": issuer.address}}
-    return replace(example, table=table, settings={})
-
-
-async def test_a_token_is_checked_with_keys_read_over_http(
-    world: World, issuer: Issuer, key_sets: KeySets
-) -> None:
-    admitting, policy = gate(world, of_issuer("azure-monitor-token", issuer), key_sets)
-    for _ in range(3):
-        assert await admitting.admit(policy, alert_request())
-    assert issuer.paths == ["/keys"]
-
-
-async def test_unknown_keys_make_one_further_fetch_however_many_there_are(
-    world: World, issuer: Issuer, key_sets: KeySets
-) -> None:
-    admitting, policy = gate(world, of_issuer("azure-monitor-token", issuer), key_sets)
-    for _ in range(5):
-        with pytest.raises(BadSignature):
-            await admitting.admit(policy, alert_request(key="second"))
-    assert issuer.fetches == 1  # that one was new enough
-
-
-@pytest.mark.case(103)
-async def test_while_the_issuer_is_away_tokens_wait_and_strangers_do_not(
-    world: World, issuer: Issuer, key_sets: KeySets
-) -> None:
-    issuer.answer = content(b"", 500)
-    admitting, policy = gate(world, of_issuer("event-grid-token", issuer), key_sets)
-    headers, query, body = event_grid.signed(GRID, token(claims()), now=NOW, header="authorization")
-    with pytest.raises(KeysUnavailable):
-        await admitting.admit(policy, sent(headers, body, query))
-    with pytest.raises(BadSignature):
-        await admitting.admit(policy, sent({**headers, "authorization": ""}, body, query))
-
-
-@pytest.mark.case(115)
-async def test_no_address_in_a_request_is_ever_fetched(
-    world: World, issuer: Issuer, key_sets: KeySets
-) -> None:
-    elsewhere = f"{issuer.origin}/elsewhere"
-    admitting, policy = gate(world, of_issuer("event-grid-token", issuer), key_sets)
-    pointed = {"jku": elsewhere, "x5u": elsewhere, "jwk": public_jwk("second"), "x5c": ["AA"]}
-    validation = {
-        "id": "1",
-        "eventType": event_grid.VALIDATION,
-        "data": {"validationCode": "code-1", "validationUrl": elsewhere},
-    }
-    body = json.dumps([validation]).encode()
-    for key, known in (("first", True), ("second", False)):
-        secret = token(claims(iss=claims()["iss"]), key, headers=pointed)
-        headers, query, raw = event_grid.signed(body, secret, now=NOW, header="authorization")
-        headers["webhook-request-callback"] = elsewhere
-        if known:
-            assert isinstance(await admitting.admit(policy, sent(headers, raw, query)), Reply)
-        else:
-            with pytest.raises(BadSignature):
-                await admitting.admit(policy, sent(headers, raw, query))
-    origin = {"webhook-request-origin": "eventgrid.azure.net", "webhook-request-callback": elsewhere}
-    assert isinstance(await admitting.admit(policy, sent(origin, b"", method="OPTIONS")), Reply)
-    assert set(issuer.paths) == {"/keys"}

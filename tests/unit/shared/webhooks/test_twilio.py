@@ -1,192 +1,31 @@
 """Twilio's signature over the public URL, the form's fields or the hash of a JSON body."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from devhost.senders import twilio as sender
-from shared.webhooks.base import Trust, UnusableSecret, WebhookEvent, WebhookRequest
+from shared.webhooks.base import UnusableSecret, WebhookRequest
 from shared.webhooks.rejections import BadSignature, UnsupportedMediaType, WebhookRejected
-from shared.webhooks.secrets import SourceNotConfigured, load_keys
-from shared.webhooks.twilio import Twilio, TwilioOptions
-from shared.webhooks.verification import verify
-from tests.unit.shared.webhooks.requests import FIVE_MINUTES, NOW
-from tests.unit.shared.webhooks.sources import ACCOUNT_SID, EXAMPLES, Example
-
-SCHEME = Twilio()
-FORM = "application/x-www-form-urlencoded"
-PUBLIC_URL = "https://hooks.example.com/api/webhooks/twilio"
-TOKEN = "an invented secret of the tests"
-SHARED = "another invented secret of the tests"
-MESSAGE = urlencode(
-    {"AccountSid": ACCOUNT_SID, "MessageSid": "SM1", "SmsStatus": "received", "Body": " it's 1+1 🙂 "}
-).encode()
-
-# Published by Twilio; the token is 12345. https://www.twilio.com/docs/usage/security and
-# https://github.com/twilio/twilio-python/blob/main/tests/unit/test_request_validator.py
-PUBLISHED_TOKEN = b"12345"
-CALL = "CallSid=CA1234567890ABCDE&Caller={0}&Digits=1234&From={0}&To=%2B18005551212"
-MY = "https://mycompany.com/myapp.php"
-REPEATED = "Sid=CA123&SidAccount=AC123&Digits=5678&Digits=1234&Digits=1234"
-JSON_BODY = b'{"property": "value", "boolean": true}'
-JSON_HASH = "0a1ff7634d9ab3b95db5c9a2dfe9416e41502b283a80c7cf19632632f96e6620"
-DOCUMENTED = CALL.format("%2B14158675310")
-OLDER = CALL.format("%2B12349013030")
-TESTED = CALL.format("%2B14158675309")
-VECTORS = [
-    pytest.param(
-        "https://example.com/myapp.php",
-        "foo=1&bar=2",
-        DOCUMENTED,
-        "L/OH5YylLD5NRKLltdqwSvS0BnU=",
-        id="documentation",
-    ),
-    pytest.param(MY, "foo=1&bar=2", OLDER, "0/KCTR6DLpKmkAf8muzZqo1nDgQ=", id="older-documentation"),
-    pytest.param(MY, "foo=1&bar=2", TESTED, "RSOYDt4T1cUTdK1PDd93/VVr8B8=", id="library"),
-    pytest.param(MY, "foo=1&bar=2", TESTED, "kvajT1Ptam85bY51eRf/AJRuM3w=", id="library-port-443"),
-    pytest.param(
-        "http://mycompany.com/myapp.php",
-        "foo=1&bar=2",
-        TESTED,
-        "0ZXoZLH/DfblKGATFgpif+LLRf4=",
-        id="library-port-80",
-    ),
-    pytest.param(
-        "http://mycompany.com:1234/myapp.php",
-        "foo=1&bar=2",
-        TESTED,
-        "Zmvh+3yNM1Phv2jhDCwEM3q5ebU=",
-        id="library-port-1234",
-    ),
-    pytest.param(MY, "foo=1&bar=2", REPEATED, "IK+Dwps556ElfBT0I3Rgjkr1wJU=", id="library-repeated-field"),
-    pytest.param(
-        MY,
-        f"foo=1&bar=2&bodySHA256={JSON_HASH}",
-        JSON_BODY.decode(),
-        "a9nBmqA0ju/hNViExpshrM61xv4=",
-        id="library-json",
-    ),
-]
-
-
-def options(public_url: str = PUBLIC_URL, **more: Any) -> TwilioOptions:
-    return TwilioOptions.model_validate({"public_url": public_url, "accounts": [ACCOUNT_SID], **more})
-
-
-def incoming(
-    body: bytes, signature: str | None = None, *, query: str = "", method: str = "POST", **headers: str
-) -> WebhookRequest:
-    """Signed with the token unless a signature is given; headers with underscores, left out when empty."""
-    url = f"{PUBLIC_URL}?{query}" if query else PUBLIC_URL
-    found = {"content-type": FORM} | {name.replace("_", "-"): value for name, value in headers.items()}
-    if signature is None:
-        form = body if found["content-type"].startswith(FORM) and "bodySHA256" not in query else b""
-        signature = sender.signature(url, form, TOKEN)
-    found["x-twilio-signature"] = signature
-    return WebhookRequest(
-        method=method,
-        headers={name: value for name, value in found.items() if value},
-        query=query,
-        url="http://app.azurewebsites.net/api/webhooks/twilio",  # what the platform makes of it
-        body=body,
-    )
-
-
-def trust(*keys: bytes, named: Mapping[str, bytes] | None = None, **more: Any) -> Trust[TwilioOptions]:
-    return Trust(
-        options=options(**more),
-        now=NOW,
-        tolerance=FIVE_MINUTES,
-        keys=keys or [TOKEN.encode()],
-        named=named or {},
-    )
-
-
-def refused(request: WebhookRequest, checked: Trust[TwilioOptions] | None = None) -> bool:
-    try:
-        SCHEME.verify(request, checked or trust())
-    except BadSignature:
-        return True
-    return False
-
-
-def read(request: WebhookRequest) -> tuple[WebhookEvent, ...]:
-    SCHEME.verify(request, trust())
-    return SCHEME.read(request, trust())
-
-
-def flipped(text: str) -> Iterator[str]:
-    for place, character in enumerate(text):
-        yield text[:place] + chr(ord(character) ^ 1) + text[place + 1 :]
-
-
-@pytest.mark.parametrize(("url", "query", "body", "signature"), VECTORS)
-def test_the_published_examples_verify(url: str, query: str, body: str, signature: str) -> None:
-    kind = "application/json" if "bodySHA256" in query else FORM
-    request = incoming(body.encode(), signature, query=query, content_type=kind)
-    assert SCHEME.verify(request, trust(PUBLISHED_TOKEN, public_url=url)).secret_index == 0
-
-
-@pytest.mark.parametrize(("url", "query", "body", "signature"), VECTORS)
-def test_any_changed_byte_of_body_url_query_signature_or_token_is_refused(
-    url: str, query: str, body: str, signature: str
-) -> None:
-    kind = "application/json" if "bodySHA256" in query else FORM
-    checked = trust(PUBLISHED_TOKEN, public_url=url)
-
-    def accepted(changed: WebhookRequest, against: Trust[TwilioOptions] = checked) -> bool:
-        return not refused(changed, against)
-
-    for other in flipped(body):
-        changed = incoming(other.encode(), signature, query=query, content_type=kind)
-        assert not accepted(changed) or _same_fields(other, body)
-    for other in flipped(query):
-        assert not accepted(incoming(body.encode(), signature, query=other, content_type=kind))
-    request = incoming(body.encode(), signature, query=query, content_type=kind)
-    for other in flipped(signature):
-        assert not accepted(incoming(body.encode(), other, query=query, content_type=kind))
-    for token in flipped(PUBLISHED_TOKEN.decode()):
-        assert not accepted(request, trust(token.encode(), public_url=url))
-    for other in flipped(url):
-        try:
-            changed_trust = trust(PUBLISHED_TOKEN, public_url=other)
-        except ValidationError:
-            continue
-        assert not accepted(request, changed_trust)
-
-
-def _same_fields(one: str, other: str) -> bool:
-    """Twilio signs the distinct decoded fields in order: another spelling of them is the same form."""
-    return _signed_text(one) == _signed_text(other)
-
-
-def _signed_text(form: str) -> str:
-    fields = sorted(set(parse_qsl(form, keep_blank_values=True)))
-    return "".join(name + value for name, value in fields)
-
-
-FIELDS = st.lists(st.tuples(st.text(max_size=8), st.text(max_size=20)), max_size=8)
-
-
-@given(fields=FIELDS, query=st.sampled_from(["", "a=1", "a=1&b=%C3%A9"]))
-def test_a_generated_form_verifies_in_any_order_and_no_field_can_be_added_or_changed(
-    fields: list[tuple[str, str]], query: str
-) -> None:
-    body = urlencode(fields, errors="surrogatepass").encode()
-    request = incoming(body, query=query)
-    signature = request.headers["x-twilio-signature"]
-    assert not refused(request)
-    turned = urlencode(fields[::-1]).encode()
-    assert not refused(incoming(turned, signature, query=query))
-    assert refused(incoming(body + b"&Extra=1", signature, query=query))
-    assert refused(incoming(body, signature, query=query + "&c=1"))
+from tests.unit.shared.webhooks.requests import NOW
+from tests.unit.shared.webhooks.sources import ACCOUNT_SID
+from tests.unit.shared.webhooks.twilio_requests import (
+    FORM,
+    KEYS,
+    MESSAGE,
+    PUBLIC_URL,
+    SCHEME,
+    SHARED,
+    TOKEN,
+    incoming,
+    options,
+    read,
+    refused,
+    trust,
+)
 
 
 @pytest.mark.case(52)
@@ -333,72 +172,6 @@ def test_a_signed_json_body_cannot_be_passed_off_as_a_form() -> None:
         read(json_request(b'{"AccountSid": "x"}', kind=FORM))
 
 
-def shared_request(settings: str, algorithm: str, key: str = SHARED, body: bytes = MESSAGE) -> WebhookRequest:
-    signature = sender.signature(PUBLIC_URL, body, key, algorithm)
-    return incoming(body, signature, x_twilio_webhooks_signature_settings=settings)
-
-
-KEYS = {"key-1": SHARED.encode(), "key-2": b"a third invented secret of the tests"}
-
-
-@pytest.mark.case(80)
-@pytest.mark.parametrize(
-    ("settings", "algorithm"),
-    [
-        ("key=key-1,algorithm=HMAC_SHA256", "HMAC_SHA256"),
-        ("key=key-1,algorithm=HMAC_SHA1", "HMAC_SHA1"),
-        ("algorithm=HMAC_SHA256, key=key-1", "HMAC_SHA256"),
-        (" key = key-1 , algorithm = HMAC_SHA256 , version=2", "HMAC_SHA256"),
-    ],
-)
-def test_a_shared_key_signs_with_the_algorithm_that_the_settings_name(settings: str, algorithm: str) -> None:
-    request = shared_request(settings, algorithm)
-    verified = SCHEME.verify(request, trust(named=KEYS))
-    assert (verified.secret_index, verified.named) == (None, "key-1")
-    assert refused(shared_request(settings, algorithm, key=TOKEN), trust(named=KEYS))
-    other = "HMAC_SHA1" if algorithm == "HMAC_SHA256" else "HMAC_SHA256"
-    assert refused(shared_request(settings, other), trust(named=KEYS))
-
-
-@pytest.mark.case(80)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        "key=unknown,algorithm=HMAC_SHA256",
-        "key=key-2,algorithm=HMAC_SHA256",
-        "key=key-1,algorithm=HMAC_MD5",
-        "key=key-1,algorithm=hmac_sha256",
-        "key=key-1",
-        "algorithm=HMAC_SHA256",
-        "key=key-1,algorithm=HMAC_SHA256,algorithm=HMAC_SHA1",
-        "key=key-1,key=key-2,algorithm=HMAC_SHA256",
-        "key=é,algorithm=HMAC_SHA256",
-        "key=,algorithm=",
-        ",",
-    ],
-)
-def test_settings_that_name_another_key_or_algorithm_are_refused(settings: str) -> None:
-    for algorithm in sender.ALGORITHMS:
-        assert refused(shared_request(settings, algorithm), trust(named=KEYS))
-
-
-@pytest.mark.case(80)
-def test_the_settings_choose_neither_the_auth_token_nor_no_key_at_all() -> None:
-    settings = "key=key-1,algorithm=HMAC_SHA1"
-    assert refused(shared_request(settings, "HMAC_SHA1", key=TOKEN), trust(named=KEYS))
-    assert refused(shared_request(settings, "HMAC_SHA1", key=TOKEN))
-    request = shared_request("", "HMAC_SHA1", key=SHARED)  # without the header only the token counts
-    assert refused(request, trust(named=KEYS))
-    empty = WebhookRequest(
-        method="POST",
-        headers={**incoming(MESSAGE).headers, "x-twilio-webhooks-signature-settings": ""},
-        query="",
-        url=PUBLIC_URL,
-        body=MESSAGE,
-    )
-    assert refused(empty, trust(named=KEYS))
-
-
 @pytest.mark.case(81)
 def test_a_slash_at_the_end_is_another_address() -> None:
     assert refused(incoming(MESSAGE, sender.signature(f"{PUBLIC_URL}/", MESSAGE, TOKEN)))
@@ -482,16 +255,6 @@ def test_wrong_options_are_refused(more: dict[str, Any]) -> None:
 def test_a_short_token_is_unusable() -> None:
     with pytest.raises(UnusableSecret, match="16"):
         SCHEME.load_key("12345", options())
-
-
-def test_a_shared_key_that_is_not_set_is_our_fault() -> None:
-    example = EXAMPLES["twilio-shared-key"]
-    unset = Example(scheme=example.scheme, table=example.table, settings={"A_SECRET": TOKEN})
-    keys = load_keys(unset.policy(), unset.settings)
-    checked = Trust(options=unset.options, now=NOW, tolerance=timedelta(minutes=5))
-    assert verify(SCHEME, incoming(MESSAGE), keys, checked).secret_index == 0
-    with pytest.raises(SourceNotConfigured):
-        verify(SCHEME, shared_request("key=key-1,algorithm=HMAC_SHA256", "HMAC_SHA256"), keys, checked)
 
 
 def test_the_sender_signs_forms_json_and_with_shared_keys_as_the_scheme_reads_them() -> None:
