@@ -171,6 +171,7 @@ def test_a_token_signed_with_the_public_key_as_a_secret_is_refused() -> None:
 def test_another_algorithm_of_the_same_key_is_refused(algorithm: str) -> None:
     text = jwt.encode(claims(), rsa_key("first"), algorithm=algorithm, headers={"kid": "first"})
     assert refused(f"Bearer {text}")
+    assert refused(f"Bearer {text}", published=[])  # nobody fetches keys for it
 
 
 def test_a_token_of_another_key_under_a_known_name_is_refused() -> None:
