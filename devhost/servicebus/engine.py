@@ -212,6 +212,13 @@ class Engine:
         while await self._submit(lambda session: operations.advance(session, MAX_DUE)):
             pass
 
+    async def clock_moved(self) -> None:
+        """The clock was set: does what is due by the new time, and waits for the rest by it."""
+        self._alarm.cancel()
+        await self.advance()
+        for queue in self._entities:  # set back, messages about to expire may be had again
+            self._announce(queue)
+
     def _open(self) -> tuple[sqlite3.Connection, dict[QueueRef, int]]:
         connection = open_database(self._data_dir)
         try:

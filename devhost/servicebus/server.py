@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-from contextlib import suppress
 
 from devhost.servicebus.broker import Broker
 from devhost.servicebus.connection import Connection
 from devhost.servicebus.sas import SharedKey
+from devhost.servicebus.system import allow_many_sockets
 
 _BACKLOG = 2048  # the SDK gives up a connect after one second, so a burst must not wait in line
 
 
 async def listen(broker: Broker, host: str, port: int) -> asyncio.Server:
     """Accept connections; port 0 takes a free one. Raises `OSError`."""
-    _allow_many_sockets()
+    allow_many_sockets()
     loop = asyncio.get_running_loop()
     return await loop.create_server(lambda: Connection(broker), host, port, backlog=_BACKLOG)
 
@@ -32,10 +31,3 @@ def connection_string(host: str, port: int, key: SharedKey) -> str:
         f"Endpoint=sb://{host}:{port};SharedAccessKeyName={key.name};SharedAccessKey={key.key};"
         "UseDevelopmentEmulator=true;"
     )
-
-
-def _allow_many_sockets() -> None:
-    """Each SDK sender and receiver is a connection of its own."""
-    with suppress(OSError, ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
