@@ -16,7 +16,8 @@ from devhost.servicebus.faults import INVALID_FIELD, NOT_ALLOWED, UNAUTHORIZED, 
 from devhost.servicebus.incoming import EntitySender, IncomingLink, RequestLink
 from devhost.servicebus.management import Management
 from devhost.servicebus.model import EntityNotFoundError, QueueRef, SubQueue
-from devhost.servicebus.outgoing import EntityReceiver, OutgoingLink, ReplyLink
+from devhost.servicebus.outgoing import EntityReceiver, OutgoingLink
+from devhost.servicebus.replies import ReplyLink
 
 if TYPE_CHECKING:
     from devhost.servicebus.session import Session
