@@ -1,10 +1,9 @@
 """The local stack: Azurite, the broker and the Functions host, for `dev.py` and for tests.
 
 Each part is a process of its own that can be killed, frozen, cut off and restarted alone. Methods block;
-call them through `asyncio.to_thread` where an event loop must go on. Linux and macOS.
+call them through `asyncio.to_thread` where an event loop must go on.
 """
 
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -188,12 +187,12 @@ class Stack:
         self.resume(part)
 
     def freeze(self, part: Part) -> None:
-        """SIGSTOP: the process keeps its connections and answers nothing."""
-        self._parts[part].signal(signal.SIGSTOP)
+        """SIGSTOP: the process keeps its connections and answers nothing. Not on Windows."""
+        self._parts[part].freeze()
 
     def thaw(self, part: Part) -> None:
         """SIGCONT."""
-        self._parts[part].signal(signal.SIGCONT)
+        self._parts[part].thaw()
 
     def _start_storage(self) -> None:
         def make(folder: StateFolder) -> PartSpec:

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import signal
 import sys
 from pathlib import Path
 
 from devhost.faults.failpoints import FOLDER_SETTING
+from devhost.system import SYSTEM
 from shared import failpoints
 
 _POLL_SECONDS = 0.01
@@ -45,7 +45,7 @@ class FailpointHook:
         match action:
             case "kill":
                 print(f"failpoint {name}: killing this process", file=sys.stderr, flush=True)
-                os.kill(os.getpid(), signal.SIGKILL)
+                SYSTEM.kill(os.getpid())
             case "hold":
                 await self._hold(name)
             case "sleep":
