@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 _INTERVAL = 0.005
-_BEATS = 8
+BEATS = 8
 
 
 class Afterbeats:
@@ -26,7 +26,7 @@ class Afterbeats:
 
     def answered(self) -> None:
         """An answer went out."""
-        self._left = _BEATS
+        self._left = BEATS
         if self._timer is None:
             self._timer = self._loop.call_later(_INTERVAL, self._tick)
 

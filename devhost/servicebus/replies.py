@@ -88,6 +88,8 @@ class ReplyLink(OutgoingLink):
     def _write(self, payload: bytes) -> None:
         self._spend()
         self._session.send_settled(self.handle, payload, uuid.uuid4().bytes_le)
+        if self._node != "$cbs":  # a client logs in with one thread
+            self._session.connection.afterbeats.answered()
 
     def _admit(self) -> None:
         while self._turns and self._credit > self._promised + len(self._waiting):
