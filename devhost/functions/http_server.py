@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from aiohttp import web
 from azure.functions.meta import Datum
 
-from devhost.functions import convert
 from devhost.functions.context import child_trace
 from devhost.functions.http_data import (
     Target,
@@ -135,15 +134,14 @@ class HttpFront:
     async def _call(self, route: HttpRoute, datum: Datum, headers: Mapping[str, str]) -> web.Response:
         function = route.function
         try:
-            argument = convert.decode(function, datum)
             trace = child_trace(headers.get("traceparent"), headers.get("tracestate"))
-            result = await self._invoker.invoke(function, argument, trace)
+            result = await self._invoker.invoke(function, datum, trace)
         except Exception:  # noqa: BLE001 - whatever the function raises is its 500; the invoker has logged it
             return web.Response(status=500)
-        if function.return_binding is None:
+        if result is None:
             return web.Response(status=204)
         try:
-            return to_response(convert.encode(function, result))
+            return to_response(result)
         except Exception as error:  # noqa: BLE001 - a result HTTP cannot carry is the function's 500
             host_log.error("event=bad_result function=%s", function.name, exc_info=error)
             return web.Response(status=500)

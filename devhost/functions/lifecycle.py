@@ -20,6 +20,7 @@ from devhost.functions.listeners import Listener, make_listeners
 from devhost.functions.log import configure_logging, host_log
 from devhost.functions.options import Options
 from devhost.functions.settings import AppSettings, read_values
+from devhost.functions.worker.choice import make_worker
 
 START_FAILED = 1
 _CLOSE_SECONDS = 5.0
@@ -38,9 +39,10 @@ async def run(options: Options, ready: TextIO) -> int:
 async def _serve(options: Options, ready: TextIO) -> int:
     config, settings = _configure(options)
     _install_plugins(options.plugins)
-    functions = without_disabled(load_functions(options.app, settings), settings)
+    worker = make_worker(options.worker)
+    functions = without_disabled(await load_functions(worker, options.app, settings), settings)
     keys = read_keys(options.keys) if options.keys else generate_keys(f.name for f in functions)
-    invoker = Invoker(config.function_timeout, _thread_count(settings))
+    invoker = Invoker(config.function_timeout, worker)
     front = HttpFront(
         Router(functions, config.route_prefix),
         keys,
@@ -99,12 +101,6 @@ def _install_plugins(plugins: tuple[str, ...]) -> None:
         install = getattr(module, "install", None)
         if install is not None:
             install()
-
-
-def _thread_count(settings: AppSettings) -> int | None:
-    """`PYTHON_THREADPOOL_THREAD_COUNT`, 1 to 32; otherwise Python's own default, as in the worker."""
-    given = settings.get("PYTHON_THREADPOOL_THREAD_COUNT") or ""
-    return int(given) if given.isdecimal() and 1 <= int(given) <= 32 else None
 
 
 def _body_limit(settings: AppSettings) -> int:

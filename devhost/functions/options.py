@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.functions.http_server import ANSWER_SECONDS
+from devhost.functions.worker.choice import WorkerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Options:
     plugins: tuple[str, ...]
     grace_seconds: float
     answer_seconds: float
+    worker: WorkerKind
 
 
 def parse_options(arguments: list[str] | None = None) -> Options:
@@ -44,6 +46,13 @@ def parse_options(arguments: list[str] | None = None) -> Options:
     parser.add_argument(
         "--answer-timeout", type=float, default=ANSWER_SECONDS, help="seconds until a client gets 504"
     )
+    parser.add_argument(
+        "--worker",
+        type=WorkerKind,
+        choices=list(WorkerKind),
+        default=WorkerKind.OWN,
+        help="own: this host's; library: azure-functions-runtime, which needs Python 3.13",
+    )
     given = parser.parse_args(arguments)
     app = given.app.resolve()
     own_settings = app / "local.settings.json"
@@ -59,4 +68,5 @@ def parse_options(arguments: list[str] | None = None) -> Options:
         plugins=tuple(given.plugin),
         grace_seconds=given.grace,
         answer_seconds=given.answer_timeout,
+        worker=given.worker,
     )

@@ -12,7 +12,6 @@ from typing import Any
 
 from azure.servicebus import ServiceBusReceivedMessage, parse_connection_string
 
-from devhost.functions import convert
 from devhost.functions.context import TraceContext, child_trace
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.errors import FunctionLoadError, StartError
@@ -151,12 +150,11 @@ class QueueListener:
         if self._options.max_auto_lock_renewal:
             self._spawn(link.renew_until(message, done, self._options.max_auto_lock_renewal))
         try:
-            data = body_of(message, binary=self._binary)
-            argument = convert.decode(self._function, data, metadata_of(message))
             await self._invoker.invoke(
                 self._function,
-                argument,
+                body_of(message, binary=self._binary),
                 _trace_of(application_properties(message)),
+                metadata_of(message),
                 repeat=message.sequence_number in self._failed,
             )
         except Exception as error:  # noqa: BLE001 - whatever the function raises abandons its message

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from devhost.functions.context import child_trace
-from devhost.functions.convert import as_json, decode
+from devhost.functions.convert import as_json
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.errors import FunctionLoadError
 from devhost.functions.invocation import Invoker
@@ -93,8 +93,7 @@ class TimerListener:
             "IsPastDue": past_due,
         }
         try:
-            argument = decode(self._function, as_json(info))
-            await self._invoker.invoke(self._function, argument, child_trace(None))
+            await self._invoker.invoke(self._function, as_json(info), child_trace(None))
         except Exception:  # noqa: BLE001 - a failed run is logged by the invoker; the schedule goes on
             host_log.debug("event=timer_failed function=%s", self._function.name)
         return self._record(started)

@@ -245,7 +245,7 @@ def test_a_context_parameter_knows_the_function_and_continues_the_trace(host: Ho
 
 def test_async_functions_run_on_the_loop_and_sync_ones_in_a_pool(host: HostProcess) -> None:
     assert host.request("GET", "/api/where/x").body == b"MainThread"
-    assert host.request("GET", "/api/sync-where").body.startswith(b"function_")
+    assert host.request("GET", "/api/sync-where").body.startswith(b"ThreadPoolExecutor-")
 
 
 def test_a_body_over_the_limit_is_413(host: HostProcess) -> None:

@@ -45,8 +45,8 @@ def fn() -> func.HttpResponse: ...
 @app.service_bus_queue_trigger(arg_name="msg", queue_name="q", connection="C")
 def fn(msg: func.HttpRequest) -> None: ...
 """,
-            'type of msg binding in the binding decorator "serviceBusTrigger" does not match its Python '
-            'annotation "HttpRequest"',
+            'binding type "\'msg\'" and dataType "serviceBusTrigger" in the binding decorator do not match '
+            "the corresponding function parameter's Python type annotation HttpRequest",
             id="wrong annotation",
         ),
         pytest.param(
