@@ -53,7 +53,8 @@ def locking(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def test_windows_is_chosen_where_python_says_win32() -> None:
-    code = "import asyncio, subprocess, sys; sys.platform = 'win32'; from devhost.system import SYSTEM; print(type(SYSTEM))"
+    loaded_first = "import asyncio, subprocess, sys; sys.platform = 'win32'"
+    code = f"{loaded_first}; from devhost.system import SYSTEM; print(type(SYSTEM))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "devhost.system.windows.Windows" in shown.stdout
 
