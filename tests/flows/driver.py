@@ -20,6 +20,7 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.storage.blob import BlobServiceClient
 
 from devhost.faults.failpoints import Failpoints
+from devhost.functions.worker.choice import WorkerKind
 from devhost.stack import Stack
 from tests.support.stacks import flow_stack
 
@@ -195,11 +196,18 @@ def event_id() -> str:
 
 @contextmanager
 def running_flow(
-    folder: Path, settings: Mapping[str, str] | None = None, *, proxied: bool = False
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    proxied: bool = False,
+    worker: WorkerKind | None = None,
 ) -> Iterator[Flow]:
-    """A stack with short times, for the tests of one module; `proxied` makes the host's links breakable."""
+    """A stack with short times, for the tests of one module; `proxied` makes the host's links breakable.
+
+    `worker` is the one of the test run unless given.
+    """
     settings = {**FAST, **(settings or {})}
-    with flow_stack(folder, settings=settings, pipeline=PIPELINE, proxied=proxied) as stack:
+    with flow_stack(folder, settings=settings, pipeline=PIPELINE, proxied=proxied, worker=worker) as stack:
         yield Flow(stack)
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from devhost.functions.worker.choice import WorkerKind
 from tests.host.harness import HostProcess, start_fails, write_app
+from tests.support import host_worker
 
 pytestmark = pytest.mark.host
 
@@ -121,6 +123,9 @@ def test_a_faulty_app_does_not_start(tmp_path: Path, source: str, sentence: str)
     assert sentence in start_fails(write_app(tmp_path, source))
 
 
+@pytest.mark.skipif(
+    host_worker.chosen() is WorkerKind.LIBRARY, reason="the library stops at the first that does not load"
+)
 def test_every_faulty_function_is_named_at_once(tmp_path: Path) -> None:
     source = """
 @app.route(route="x")
