@@ -8,6 +8,7 @@ import signal
 import sys
 from typing import TextIO
 
+from devhost.functions.cors import read_cors
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.discovery import load_functions, without_disabled
 from devhost.functions.errors import StartError
@@ -49,6 +50,7 @@ async def _serve(options: Options, ready: TextIO) -> int:
         invoker,
         body_limit=_body_limit(settings),
         answer_seconds=options.answer_seconds,
+        cors=read_cors(options.settings) if options.settings else None,
     )
     listeners = make_listeners(
         functions, config=config, settings=settings, invoker=invoker, state=options.state
@@ -104,8 +106,12 @@ def _install_plugins(plugins: tuple[str, ...]) -> None:
 
 
 def _body_limit(settings: AppSettings) -> int:
-    given = settings.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or ""
-    return int(given) if given.isdecimal() else DEFAULT_BODY_LIMIT
+    given = settings.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or str(DEFAULT_BODY_LIMIT)
+    if not (given.isascii() and given.isdecimal() and int(given)):
+        raise StartError(
+            f"app setting FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: expected a number of bytes, found {given!r}"
+        )
+    return int(given)
 
 
 def _stop_event() -> asyncio.Event:

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import socket
 import subprocess
 import threading
 from dataclasses import dataclass, field
@@ -133,6 +134,15 @@ class HostProcess:
             return Answer(response.status, response.getheaders(), response.read())
         finally:
             connection.close()
+
+    def raw(self, sent: bytes) -> bytes:
+        """Send bytes and return what comes back until the host closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(sent)
+            received = b""
+            while piece := connection.recv(65_536):
+                received += piece
+        return received
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None
