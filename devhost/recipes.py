@@ -17,13 +17,11 @@ def azurite(folder: StateFolder, ports: StoragePorts) -> PartSpec:
     return emulator.spec(paths.AZURITE_HOME, folder.path / "azurite", ports, folder.fresh_log("azurite"))
 
 
-def broker(folder: StateFolder, queues: Path, port: int, clock: Path | None = None) -> PartSpec:
-    """The local broker; it says its port and connection string when ready, and follows the file `clock`."""
+def broker(folder: StateFolder, queues: Path, port: int) -> PartSpec:
+    """The local broker; it says its port and connection string when ready."""
     data = folder.path / "broker"
     data.mkdir(exist_ok=True)
-    arguments: list[object] = ["--config", queues, "--port", port, "--data", data]
-    if clock is not None:
-        arguments += ["--clock", clock]
+    arguments = ["--config", queues, "--port", port, "--data", data]
     return _python("broker", "devhost.servicebus", arguments, folder)
 
 
