@@ -10,10 +10,12 @@ from devhost.amqp.outcomes import Error, describe_error
 from devhost.amqp.types import Described, Symbol
 from devhost.servicebus.model import (
     BrokerError,
+    DiskFullError,
     EntityNotFoundError,
     LockLostError,
     MessageNotFoundError,
     NotAllowedError,
+    QueueFullError,
 )
 
 NOT_FOUND = "amqp:not-found"
@@ -31,6 +33,8 @@ SIZE_EXCEEDED = "amqp:link:message-size-exceeded"
 ARGUMENT_ERROR = "com.microsoft:argument-error"
 LOCK_LOST = "com.microsoft:message-lock-lost"
 MESSAGE_NOT_FOUND = "com.microsoft:message-not-found"
+SERVER_BUSY = "com.microsoft:server-busy"
+QUOTA_EXCEEDED = "amqp:resource-limit-exceeded"
 DEAD_LETTER = "com.microsoft:dead-letter"
 
 _STATUS = {
@@ -43,12 +47,16 @@ _STATUS = {
     UNAUTHORIZED: 401,
     NOT_IMPLEMENTED: 501,
     SIZE_EXCEEDED: 413,
+    QUOTA_EXCEEDED: 403,
+    SERVER_BUSY: 503,
 }
 _OF_ERROR: dict[type[BrokerError], str] = {
     EntityNotFoundError: NOT_FOUND,
     LockLostError: LOCK_LOST,
     MessageNotFoundError: MESSAGE_NOT_FOUND,
     NotAllowedError: NOT_ALLOWED,
+    QueueFullError: QUOTA_EXCEEDED,
+    DiskFullError: SERVER_BUSY,
 }
 
 
@@ -77,7 +85,10 @@ def unexpected() -> FaultError:
 
 
 def fault_of(error: BrokerError) -> FaultError:
-    """What a peer is told of an engine's error; storage faults are the broker's own, and retried."""
+    """What a peer is told of an engine's error; storage faults are the broker's own.
+
+    The SDK repeats what met one, but a send to a full queue, as with the service's own full queues.
+    """
     return FaultError(
         _OF_ERROR.get(type(error), INTERNAL_ERROR), str(error) or "The broker could not do this."
     )
