@@ -30,6 +30,10 @@ _MODULE_HINT = (
 )
 
 
+class InvalidFileNameError(Exception):
+    """The app's file has a name that no module can have."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedFunction:
     """One function, checked against its bindings and ready to be called."""
@@ -69,7 +73,7 @@ def index_app(script: str) -> list[tuple[IndexedFunction, LoadedFunction]]:
 
 def _import_app(script: str) -> ModuleType:
     if not _SCRIPT_NAME.fullmatch(script):
-        raise ValueError("Invalid file name: %s", script)
+        raise InvalidFileNameError("Invalid file name: %s", script)  # the worker does not format it either
     try:
         return importlib.import_module(Path(script).stem)
     except ImportError as error:

@@ -73,8 +73,10 @@ class OwnWorker:
 def _result(function: LoadedFunction, value: object) -> Result:
     if function.return_binding is not None:
         return encode(function.return_binding, value, function.return_type)
-    if value is not None:  # the missing space is the worker's
-        raise RuntimeError(f"function {function.name!r} without a $return bindingreturned a non-None value")
+    if value is not None:  # the worker does not format it either
+        raise RuntimeError(
+            "function %s without a $return bindingreturned a non-None value", repr(function.name)
+        )
     return None
 
 

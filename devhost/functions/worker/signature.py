@@ -92,6 +92,8 @@ class SignatureCheck:
             return kind  # of the last two the host has none, and says so
         annotation = self._annotations[name]
         if _is_out(annotation):
+            if len(typing.get_args(annotation)) != 1:
+                self._fail(f"binding {name} has invalid Out annotation {annotation!r}")
             self._fail(
                 f'binding {name} is declared to have the "in" direction in the binding decorator, but its '
                 "annotation is azure.functions.Out in Python"
