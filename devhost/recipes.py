@@ -17,11 +17,13 @@ def azurite(folder: StateFolder, ports: StoragePorts) -> PartSpec:
     return emulator.spec(paths.AZURITE_HOME, folder.path / "azurite", ports, folder.fresh_log("azurite"))
 
 
-def broker(folder: StateFolder, queues: Path, port: int) -> PartSpec:
-    """The local broker; it says its port and connection string when ready."""
+def broker(folder: StateFolder, queues: Path, port: int, clock: Path | None = None) -> PartSpec:
+    """The local broker; it says its port and connection string when ready, and follows the file `clock`."""
     data = folder.path / "broker"
     data.mkdir(exist_ok=True)
-    arguments = ["--config", queues, "--port", port, "--data", data]
+    arguments: list[object] = ["--config", queues, "--port", port, "--data", data]
+    if clock is not None:
+        arguments += ["--clock", clock]
     return _python("broker", "devhost.servicebus", arguments, folder)
 
 
