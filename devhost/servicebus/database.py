@@ -44,8 +44,12 @@ def open_database(data_dir: Path) -> sqlite3.Connection:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
-    except (OSError, sqlite3.Error) as error:
-        raise StorageFaultError(f"The broker's database {path} cannot be opened: {error}.") from error
+    except OSError as error:
+        raise StorageFaultError(
+            f"{path} cannot be opened ({error}): choose another data folder, or let this user write to it."
+        ) from error
+    except sqlite3.Error as error:
+        raise fault(error, path) from error
     try:
         _prepare(connection, path)
     except sqlite3.Error as error:
