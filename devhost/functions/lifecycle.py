@@ -4,7 +4,6 @@ import asyncio
 import importlib
 import json
 import os
-import signal
 import sys
 from typing import TextIO
 
@@ -22,27 +21,28 @@ from devhost.functions.log import configure_logging, host_log
 from devhost.functions.options import Options
 from devhost.functions.settings import AppSettings, read_values
 from devhost.functions.worker.choice import make_worker
+from devhost.system import SYSTEM
 
 START_FAILED = 1
 _CLOSE_SECONDS = 5.0
 
 
-async def run(options: Options, ready: TextIO) -> int:
+async def run(options: Options, ready: TextIO, keys: AccessKeys | None = None) -> int:
     """Run the host until SIGTERM or SIGINT; returns the exit code. Start errors go to the log."""
     try:
-        return await _serve(options, ready)
+        return await _serve(options, ready, keys)
     except StartError as error:
         for problem in error.problems:
             host_log.error("event=start_failed %s", problem)
         return START_FAILED
 
 
-async def _serve(options: Options, ready: TextIO) -> int:
+async def _serve(options: Options, ready: TextIO, given_keys: AccessKeys | None) -> int:
     config, settings = _configure(options)
     _install_plugins(options.plugins)
     worker = make_worker(options.worker)
     functions = without_disabled(await load_functions(worker, options.app, settings), settings)
-    keys = read_keys(options.keys) if options.keys else generate_keys(f.name for f in functions)
+    keys = given_keys or _keys(options, functions)
     invoker = Invoker(config.function_timeout, worker)
     front = HttpFront(
         Router(functions, config.route_prefix),
@@ -105,6 +105,10 @@ def _install_plugins(plugins: tuple[str, ...]) -> None:
             install()
 
 
+def _keys(options: Options, functions: list[FunctionDefinition]) -> AccessKeys:
+    return read_keys(options.keys) if options.keys else generate_keys(f.name for f in functions)
+
+
 def _body_limit(settings: AppSettings) -> int:
     given = settings.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or str(DEFAULT_BODY_LIMIT)
     if not (given.isascii() and given.isdecimal() and int(given)):
@@ -125,8 +129,7 @@ def _stop_event() -> asyncio.Event:
             os._exit(130)
         stop.set()
 
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, on_signal)
+    SYSTEM.on_stop(asyncio.get_running_loop(), on_signal)
     return stop
 
 

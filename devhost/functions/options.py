@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.functions.http_server import ANSWER_SECONDS
+from devhost.functions.restarts import KEPT
 from devhost.functions.worker.choice import WorkerKind
 
 
@@ -26,7 +27,9 @@ class Options:
 
 def parse_options(arguments: list[str] | None = None) -> Options:
     """Read the command line; paths become absolute, as the app's folder becomes the working directory."""
-    parser = argparse.ArgumentParser(prog="python -m devhost.functions", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m devhost.functions", description=__doc__, allow_abbrev=False
+    )
     parser.add_argument("--app", type=Path, required=True, help="folder of function_app.py")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument(
@@ -36,6 +39,13 @@ def parse_options(arguments: list[str] | None = None) -> Options:
     parser.add_argument(
         "--keys", type=Path, help="JSON file of access keys (default: fresh ones, printed when ready)"
     )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="when the process ends by itself (functionTimeout, sys.exit, a crash), start it again, as the "
+        "platform does; without it, it ends with 70 and a supervisor is to start it again",
+    )
+    parser.add_argument(KEPT, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help="folder that remembers when timers ran")
     parser.add_argument(
         "--plugin", action="append", default=[], metavar="MODULE", help="import first, call its install()"
