@@ -134,7 +134,7 @@ def fault(error: sqlite3.Error, path: Path) -> StorageFaultError:
     code = getattr(error, "sqlite_errorcode", 0)
     match code & 0xFF:
         case sqlite3.SQLITE_FULL:
-            return DiskFullError(f"The disk of {path} is full: free some space. Nothing was stored.")
+            return DiskFullError(f"The disk is full: free some space for {path}. Nothing was stored.")
         case sqlite3.SQLITE_IOERR if code in _WRITE_FAULTS:
             return DiskFullError(
                 f"{path} cannot be written ({error}): it meets a quota or size limit, or the disk fails. "

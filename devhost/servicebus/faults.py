@@ -37,6 +37,8 @@ SERVER_BUSY = "com.microsoft:server-busy"
 QUOTA_EXCEEDED = "amqp:resource-limit-exceeded"
 DEAD_LETTER = "com.microsoft:dead-letter"
 
+_LONGEST = 360  # bytes of a description: frames of 512 bytes may be all that a peer takes
+
 _STATUS = {
     NOT_FOUND: 404,
     MESSAGE_NOT_FOUND: 404,
@@ -74,9 +76,10 @@ class FaultError(Exception):
         return _STATUS.get(self.condition, 500)
 
     def describe(self) -> Described:
-        """The error for a close, end, detach or rejected outcome."""
+        """The error for a close, detach or rejected outcome. It fits into the smallest frame there is."""
         info: dict[object, object] = {Symbol("broker"): "local"}
-        return describe_error(Error(self.condition, self.description, info))
+        text = self.description.encode("utf-8", "replace")[:_LONGEST].decode("utf-8", "ignore")
+        return describe_error(Error(self.condition, text or self.condition, info))
 
 
 def unexpected() -> FaultError:

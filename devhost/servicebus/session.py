@@ -22,6 +22,7 @@ from devhost.servicebus.attach import accept, refusal
 from devhost.servicebus.faults import (
     HANDLE_IN_USE,
     LOCK_LOST,
+    NOT_ALLOWED,
     UNATTACHED_HANDLE,
     FaultError,
 )
@@ -157,6 +158,8 @@ class Session:
         link = self._link(transfer.handle)
         if isinstance(link, IncomingLink):
             link.on_transfer(transfer, payload)
+        elif link is not None:
+            raise FaultError(NOT_ALLOWED, f"Handle {transfer.handle} receives; nothing can be sent on it.")
 
     def _link(self, handle: int) -> IncomingLink | OutgoingLink | None:
         link = self._links.get(handle)
