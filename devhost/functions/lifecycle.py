@@ -119,7 +119,7 @@ def _body_limit(settings: AppSettings) -> int:
 
 
 def _stop_event() -> asyncio.Event:
-    """Set at the first SIGTERM or SIGINT; a second one ends the process at once."""
+    """Set when the host is first asked to end; a second one ends the process at once."""
     stop = asyncio.Event()
 
     def on_signal() -> None:

@@ -22,7 +22,7 @@ from devhost.servicebus.engine import Engine
 from devhost.servicebus.model import StorageFaultError
 from devhost.servicebus.sas import SharedKey
 from devhost.servicebus.server import connection_string, listen, port_of
-from devhost.servicebus.system import on_stop_signal
+from devhost.system import SYSTEM
 
 _CANNOT_START = 2
 
@@ -52,7 +52,7 @@ def _arguments() -> argparse.Namespace:
 
 async def _serve(arguments: argparse.Namespace) -> None:
     stopping = asyncio.Event()
-    on_stop_signal(stopping.set)
+    SYSTEM.on_stop(asyncio.get_running_loop(), stopping.set)
     clock = _clock(arguments.clock)
     engine = await _started_engine(arguments, clock.queue_time if clock else time.time)
     following = asyncio.ensure_future(clock.follow(engine.clock_moved)) if clock else None

@@ -7,14 +7,14 @@ import asyncio
 from devhost.servicebus.broker import Broker
 from devhost.servicebus.connection import Connection
 from devhost.servicebus.sas import SharedKey
-from devhost.servicebus.system import allow_many_sockets
+from devhost.system import SYSTEM
 
 _BACKLOG = 2048  # the SDK gives up a connect after one second, so a burst must not wait in line
 
 
 async def listen(broker: Broker, host: str, port: int) -> asyncio.Server:
     """Accept connections; port 0 takes a free one. Raises `OSError`."""
-    allow_many_sockets()
+    SYSTEM.allow_many_files()
     loop = asyncio.get_running_loop()
     return await loop.create_server(lambda: Connection(broker), host, port, backlog=_BACKLOG)
 
