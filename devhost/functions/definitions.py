@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from devhost.functions.retry import RetryPolicy
+
 HTTP_TRIGGER = "httpTrigger"
 SERVICE_BUS_TRIGGER = "serviceBusTrigger"
 TIMER_TRIGGER = "timerTrigger"
@@ -22,6 +24,8 @@ class FunctionDefinition:
     """The trigger binding in function.json form, settings resolved."""
     has_return: bool
     """Whether there is a `$return` binding."""
+    retry: RetryPolicy | None = None
+    """Honoured for a timer only."""
 
     @property
     def trigger_type(self) -> str:

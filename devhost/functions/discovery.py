@@ -68,13 +68,14 @@ def _define(function: IndexedFunction, settings: AppSettings) -> FunctionDefinit
         resolved = settings.resolve_all(trigger)
     except StartError as error:
         raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
-    if function.has_retry_policy:
+    if function.retry_policy is not None and trigger["type"] != TIMER_TRIGGER:
         _warn_of_retry(function.name, trigger)
     return FunctionDefinition(
         id=function.id,
         name=function.name,
         trigger=resolved,
         has_return=any(binding["name"] == _RETURN for binding in function.bindings),
+        retry=function.retry_policy,
     )
 
 
@@ -91,12 +92,9 @@ def _trigger_of(function: IndexedFunction) -> Mapping[str, Any]:
 
 
 def _warn_of_retry(name: str, trigger: Mapping[str, Any]) -> None:
-    """Retry policies exist for timers, not for Service Bus; nothing may depend on them here."""
+    """The decorator looks alive, and the platform does nothing with it but for timers."""
     host_log.warning(
-        "event=retry_policy_ignored function=%s trigger=%s reason=%s",
+        "event=retry_policy_ignored function=%s trigger=%s reason=the platform ignores it for this trigger",
         name,
         trigger["type"],
-        "this host runs a timer once"
-        if trigger["type"] == TIMER_TRIGGER
-        else "the platform ignores it for this trigger",
     )

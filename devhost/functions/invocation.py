@@ -15,6 +15,7 @@ from azure.functions.meta import Datum
 from devhost.functions.context import TraceContext
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.log import host_log
+from devhost.functions.retry import FIRST_RUN, RetryState
 from devhost.functions.watchdog import Watchdog
 from devhost.functions.worker.protocol import FunctionFailed, Invocation, Result, Worker
 
@@ -64,6 +65,7 @@ class Invoker:
         trace: TraceContext,
         metadata: Mapping[str, Datum] = _NO_METADATA,
         *,
+        retry: RetryState = FIRST_RUN,
         repeat: bool = False,
     ) -> Result:
         """Call the function with its trigger's data and metadata, and return what it returned.
@@ -79,6 +81,7 @@ class Invoker:
             data=data,
             metadata=metadata,
             trace=trace,
+            retry=retry,
         )
         label = f"function={function.name} invocation={invocation.id}"
         started = time.monotonic()

@@ -70,7 +70,7 @@ class Keeper:
         command = [sys.executable, "-m", "devhost.functions", *self._arguments, KEPT]
         # Not asyncio's: its wait() lasts until every program that the app ran has let go of the pipe.
         child: subprocess.Popen[Any] = subprocess.Popen(  # noqa: ASYNC220 - only waiting for it would block
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **SYSTEM.popen_arguments
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **SYSTEM.popen_arguments
         )
         self._child = child
         if self._stopping.is_set():
@@ -91,7 +91,7 @@ class Keeper:
                 child.stdin.flush()
             if line := child.stdout.readline():
                 self._adopt(json.loads(line))
-            while piece := child.stdout.read1(65_536):
+            while piece := child.stdout.read(65_536):
                 sys.stderr.buffer.write(piece)
                 sys.stderr.buffer.flush()
 

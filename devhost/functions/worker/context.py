@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, field
 
 from devhost.functions.context import TraceContext
+from devhost.functions.retry import RetryState
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,17 @@ class RpcException:
 
 @dataclass(frozen=True, slots=True)
 class RetryContext:
-    """No retry policy is in force: a first and only run."""
+    """The defaults are a first run's, with or without a retry policy."""
 
     retry_count: int = 0
     max_retry_count: int = 0
     rpc_exception: RpcException = field(default_factory=RpcException)
+
+
+def retry_context(retry: RetryState) -> RetryContext:
+    """What the function sees of the runs before."""
+    failure = RpcException(stack_trace=retry.stack_trace, message=retry.message)
+    return RetryContext(retry.count, retry.max_count, failure)
 
 
 class WorkerTraceContext:

@@ -21,6 +21,7 @@ from azure.functions import FunctionRegister
 from devhost.functions.errors import FunctionLoadError, StartError
 from devhost.functions.worker.failures import message_of
 from devhost.functions.worker.protocol import IndexedFunction
+from devhost.functions.worker.retry_settings import retry_policy_of
 from devhost.functions.worker.signature import SignatureCheck
 
 _SCRIPT_NAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_\-]*\.py")
@@ -106,7 +107,7 @@ def _index(function: Any) -> tuple[IndexedFunction, LoadedFunction]:
         id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
         name=name,
         bindings=bindings,
-        has_retry_policy=bool(function.get_settings_dict("retry_policy")),
+        retry_policy=retry_policy_of(name, function.get_settings_dict("retry_policy")),
     )
     loaded = LoadedFunction(
         name=name,

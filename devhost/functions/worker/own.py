@@ -13,7 +13,7 @@ from typing import Any
 
 from devhost.functions.definitions import script_name
 from devhost.functions.log import host_log
-from devhost.functions.worker.context import InvocationContext, RetryContext, WorkerTraceContext
+from devhost.functions.worker.context import InvocationContext, WorkerTraceContext, retry_context
 from devhost.functions.worker.conversion import decode, encode
 from devhost.functions.worker.failures import failed
 from devhost.functions.worker.indexing import LoadedFunction, index_app
@@ -57,7 +57,7 @@ class OwnWorker:
             invocation_id=invocation.id,
             thread_local_storage=_local,
             trace_context=WorkerTraceContext(invocation.trace),
-            retry_context=RetryContext(),
+            retry_context=retry_context(invocation.retry),
         )
         kind = function.converters[invocation.parameter]
         arguments = {invocation.parameter: decode(kind, invocation.data, invocation.metadata)}

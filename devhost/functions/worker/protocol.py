@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from azure.functions.meta import Datum
 
 from devhost.functions.context import TraceContext
+from devhost.functions.retry import FIRST_RUN, RetryPolicy, RetryState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class IndexedFunction:
     name: str
     bindings: Sequence[Mapping[str, Any]]
     """In function.json form, app settings not yet resolved."""
-    has_retry_policy: bool
+    retry_policy: RetryPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Invocation:
     data: Datum
     metadata: Mapping[str, Datum]
     trace: TraceContext
+    retry: RetryState = FIRST_RUN
 
 
 class SameSite(StrEnum):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from azure.functions.meta import Datum
 
+from devhost.functions.retry import RetryPolicy
 from devhost.functions.worker.protocol import (
     Cookie,
     FunctionFailed,
@@ -77,9 +78,9 @@ def envelope(kind: str, protos: Protos, **fields: Any) -> SimpleNamespace:
 
 
 def invocation_fields(invocation: Invocation) -> dict[str, Any]:
-    """The fields of an InvocationRequest. Without a retry policy its context has the protocol's defaults."""
-    trace = invocation.trace
-    no_exception = SimpleNamespace(source="", stack_trace="", message="")
+    """The fields of an InvocationRequest. A first run's retry context has the protocol's defaults."""
+    trace, retry = invocation.trace, invocation.retry
+    failure = SimpleNamespace(source="", stack_trace=retry.stack_trace, message=retry.message)
     return {
         "invocation_id": invocation.id,
         "function_id": invocation.function_id,
@@ -88,7 +89,9 @@ def invocation_fields(invocation: Invocation) -> dict[str, Any]:
         "trace_context": SimpleNamespace(
             trace_parent=trace.trace_parent, trace_state=trace.trace_state, attributes=dict(trace.attributes)
         ),
-        "retry_context": SimpleNamespace(retry_count=0, max_retry_count=0, exception=no_exception),
+        "retry_context": SimpleNamespace(
+            retry_count=retry.count, max_retry_count=retry.max_count, exception=failure
+        ),
     }
 
 
@@ -121,8 +124,18 @@ def indexed_function(metadata: Any) -> IndexedFunction:
         id=metadata.function_id,
         name=metadata.name,
         bindings=[json.loads(binding) for binding in metadata.raw_bindings],
-        has_retry_policy=metadata.retry_options is not None,
+        retry_policy=_retry_policy(metadata.retry_options),
     )
+
+
+def _retry_policy(options: Any) -> RetryPolicy | None:
+    """From RpcRetryOptions; a fixed delay has its own field."""
+    if options is None:
+        return None
+    fixed = getattr(options, "delay_interval", None)
+    if fixed is not None:
+        return RetryPolicy(options.max_retry_count, fixed, fixed)
+    return RetryPolicy(options.max_retry_count, options.minimum_interval, options.maximum_interval)
 
 
 def result_of(response: Any) -> Result:

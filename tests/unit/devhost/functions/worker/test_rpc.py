@@ -1,6 +1,6 @@
 """The shapes that go to the worker library and come from it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +10,7 @@ from azure.functions.meta import Datum
 from devhost.functions.context import TraceContext
 from devhost.functions.convert import as_json, text
 from devhost.functions.http_data import http_datum
+from devhost.functions.retry import RetryPolicy
 from devhost.functions.worker import rpc
 from devhost.functions.worker.protocol import Cookie, FunctionFailed, HttpResult, Invocation, SameSite
 
@@ -72,8 +73,27 @@ def test_a_function_comes_with_its_bindings_parsed() -> None:
         function_id="f", name="fn", raw_bindings=['{"type": "http"}'], retry_options=None
     )
     function = rpc.indexed_function(metadata)
-    assert (function.id, function.name, function.has_retry_policy) == ("f", "fn", False)
+    assert (function.id, function.name, function.retry_policy) == ("f", "fn", None)
     assert function.bindings == [{"type": "http"}]
+
+
+def test_a_retry_policy_is_read_whatever_its_strategy() -> None:
+    second, hour = timedelta(seconds=1), timedelta(hours=1)
+    fixed = PROTOS.RpcRetryOptions(max_retry_count=3, retry_strategy="fixed_delay", delay_interval=second)
+    growing = PROTOS.RpcRetryOptions(
+        max_retry_count=-1,
+        retry_strategy="exponential_backoff",
+        minimum_interval=second,
+        maximum_interval=hour,
+    )
+    for options, policy in (
+        (fixed, RetryPolicy(3, second, second)),
+        (growing, RetryPolicy(-1, second, hour)),
+    ):
+        metadata = PROTOS.RpcFunctionMetadata(
+            function_id="f", name="fn", raw_bindings=[], retry_options=options
+        )
+        assert rpc.indexed_function(metadata).retry_policy == policy
 
 
 def test_a_failure_carries_the_worker_s_words_and_trace() -> None:
