@@ -18,6 +18,7 @@ KINDS: Mapping[str, dict[str, object]] = {
     "short": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 5},
     "kept": {"LockDuration": "PT4S", "MaxDeliveryCount": 5},
     "long": {"LockDuration": "PT15S", "MaxDeliveryCount": 5},
+    "steady": {"LockDuration": "PT2M", "MaxDeliveryCount": 3},
     "dup": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT10M"},
     "window": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT2S"},
     "expiring": {"DeadLetteringOnMessageExpiration": True, "DefaultMessageTimeToLive": "PT1S"},
