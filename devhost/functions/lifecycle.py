@@ -11,7 +11,7 @@ from devhost.functions.cors import read_cors
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.discovery import load_functions, without_disabled
 from devhost.functions.errors import StartError
-from devhost.functions.hostjson import HostConfig, read_host_json
+from devhost.functions.hostjson import HostConfig, plan_of, read_host_json
 from devhost.functions.http_routing import Router
 from devhost.functions.http_server import DEFAULT_BODY_LIMIT, HttpFront
 from devhost.functions.invocation import Invoker
@@ -86,10 +86,10 @@ async def _close(front: HttpFront, listeners: list[Listener]) -> None:
 
 
 def _configure(options: Options) -> tuple[HostConfig, AppSettings]:
-    config = read_host_json(options.host_json)
-    configure_logging(config.log_level)
     if options.settings is not None:
         os.environ.update(read_values(options.settings))
+    config = read_host_json(options.host_json, plan_of(os.environ))
+    configure_logging(config.log_level)
     os.chdir(options.app)
     return config, AppSettings(os.environ)
 
