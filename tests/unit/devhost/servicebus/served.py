@@ -31,10 +31,10 @@ class Served:
 
     @asynccontextmanager
     async def peer(self) -> AsyncIterator[Peer]:
-        """A bare client that may use the queue."""
+        """A bare client that may use everything."""
         async with peer_at(self.port) as peer:
             await peer.login()
-            await peer.authorize("q")
+            await peer.authorize("")
             yield peer
 
 
