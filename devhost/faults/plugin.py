@@ -71,7 +71,7 @@ class FailpointHook:
 def _consume(path: str) -> bool:
     """Take the file away; of several that try, one succeeds, and nobody ever does again."""
     try:
-        Path(path).rename(f"{path}.done")
+        Path(path).replace(f"{path}.done")
     except FileNotFoundError:
         return False
     return True
