@@ -1,6 +1,7 @@
 """Let the worker index the app, and check that this host can serve what it found."""
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ from devhost.functions.worker.protocol import IndexedFunction, Worker
 _TRIGGERS = (HTTP_TRIGGER, SERVICE_BUS_TRIGGER, TIMER_TRIGGER)
 _OUTPUTS = ("http",)
 _RETURN = "$return"
+# Utility.IsValidFunctionName in Azure/azure-functions-host.
+_NAME = re.compile(r"(?!host$)[a-z][a-z0-9_-]{0,127}", re.IGNORECASE)
 
 
 async def load_functions(
@@ -35,8 +38,9 @@ async def load_functions(
         raise StartError(f"{script} does not exist; --app must name the folder of {script.name}")
     sys.path.insert(0, str(app_directory))
     definitions: list[FunctionDefinition] = []
-    problems: list[str] = []
-    for function in await worker.index(app_directory):
+    indexed = await worker.index(app_directory)
+    problems = _problems_of_names([function.name for function in indexed])
+    for function in indexed:
         try:
             definitions.append(_define(function, settings))
         except StartError as error:
@@ -60,6 +64,17 @@ def without_disabled(
         else:
             kept.append(function)
     return kept
+
+
+def _problems_of_names(names: list[str]) -> list[str]:
+    """The host's own rules, which the worker does not know."""
+    problems = [f"'{name}' is not a valid function name." for name in names if not _NAME.fullmatch(name)]
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            problems.append(f"the names {other!r} and {name!r} differ in case only; the host tells no case")
+    return problems
 
 
 def _define(function: IndexedFunction, settings: AppSettings) -> FunctionDefinition:
@@ -88,7 +103,14 @@ def _trigger_of(function: IndexedFunction) -> Mapping[str, Any]:
             function.name,
             f"the binding type(s) '{listed}' are not registered; this host has {', '.join(_TRIGGERS)}, http",
         )
-    return next(binding for binding in function.bindings if binding["type"] in _TRIGGERS)
+    trigger = next(binding for binding in function.bindings if binding["type"] in _TRIGGERS)
+    for binding in function.bindings:
+        if binding is not trigger and binding["name"] != _RETURN:
+            raise FunctionLoadError(
+                function.name,
+                f"the output parameter {binding['name']!r} is not supported by this host; return the answer",
+            )
+    return trigger
 
 
 def _warn_of_retry(name: str, trigger: Mapping[str, Any]) -> None:

@@ -10,6 +10,8 @@ from devhost.functions.worker.protocol import Cookie, HttpResult
 
 # The server frames the body itself.
 _OWN_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
+# Kestrel refuses to write a body to these.
+_WITHOUT_BODY = frozenset({204, 205, 304})
 
 
 def to_response(result: HttpResult | str) -> web.Response:
@@ -26,6 +28,8 @@ def to_response(result: HttpResult | str) -> web.Response:
     status = int(result.status)
     if not 200 <= status <= 599:
         raise ValueError(f"{status} is no HTTP status a function can answer with")
+    if result.body and status in _WITHOUT_BODY:
+        raise ValueError(f"an answer with status {status} has no body, but the function gave one")
     return web.Response(status=status, headers=headers, body=result.body)
 
 
