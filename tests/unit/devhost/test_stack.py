@@ -4,7 +4,7 @@ import dataclasses
 import os
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from azure.data.tables import TableServiceClient
@@ -73,6 +73,20 @@ def test_a_part_can_be_kept_down(stack: Stack) -> None:
     assert send(stack) == 500
     stack.resume(Part.BROKER)
     assert send(stack) == 200
+
+
+@pytest.mark.parametrize(("part", "call"), [(Part.BROKER, send), (Part.HOST, write)])
+def test_a_part_ended_in_order_stays_down_until_it_is_resumed_on_its_port(
+    stack: Stack, part: Part, call: Callable[[Stack], int]
+) -> None:
+    old, lives = stack.pid(part), stack.lives(part)
+    stack.end(part)
+    assert not is_alive(old)
+    with pytest.raises(PartError, match="is not running"):
+        stack.freeze(part)
+    assert stack.lives(part) == lives
+    stack.resume(part)
+    assert (stack.lives(part), call(stack)) == (lives + 1, 200)
 
 
 def test_what_azurite_was_told_survives_its_end_by_sigterm(stack: Stack) -> None:
