@@ -18,7 +18,8 @@ from devhost.functions.errors import FunctionLoadError, StartError
 from devhost.functions.hostjson import ServiceBusOptions
 from devhost.functions.invocation import Invoker
 from devhost.functions.log import host_log
-from devhost.functions.service_bus_link import BROKEN, QueueAddress, QueueLink
+from devhost.functions.service_bus_link import QueueAddress, QueueLink
+from devhost.functions.service_bus_management import BROKEN
 from devhost.functions.service_bus_message import application_properties, body_of, metadata_of
 from devhost.functions.service_bus_pool import LinkPool
 from devhost.functions.settings import AppSettings
@@ -100,11 +101,14 @@ class QueueListener:
                     self._slots.release()
 
     async def _receive_one(self) -> bool:
-        """Wait for a message, which then runs on its own, with its link and slot; False if the host stops."""
+        """Wait for a message, which then runs on its own, with its link and slot.
+
+        False if none came: the host stops, or the link is worn out.
+        """
         link = await self._links.take()
         self._report(None)
         # A link that waited in vain keeps its credit: put aside, it would lock a message and let it lie.
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not link.broken:
             try:
                 message = await link.receive()
             except BROKEN:
