@@ -16,6 +16,7 @@ from devhost.functions.definitions import (
 )
 from devhost.functions.errors import FunctionLoadError, StartError
 from devhost.functions.log import host_log
+from devhost.functions.retry import FOR_EVER
 from devhost.functions.settings import AppSettings
 from devhost.functions.worker.protocol import IndexedFunction, Worker
 
@@ -83,6 +84,7 @@ def _define(function: IndexedFunction, settings: AppSettings) -> FunctionDefinit
         resolved = settings.resolve_all(trigger)
     except StartError as error:
         raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
+    _check_retry(function)
     if function.retry_policy is not None and trigger["type"] != TIMER_TRIGGER:
         _warn_of_retry(function.name, trigger)
     return FunctionDefinition(
@@ -111,6 +113,19 @@ def _trigger_of(function: IndexedFunction) -> Mapping[str, Any]:
                 f"the output parameter {binding['name']!r} is not supported by this host; return the answer",
             )
     return trigger
+
+
+def _check_retry(function: IndexedFunction) -> None:
+    policy = function.retry_policy
+    if policy is None:
+        return
+    if policy.max_retry_count < FOR_EVER:
+        raise FunctionLoadError(
+            function.name,
+            f"retry: max_retry_count: {policy.max_retry_count} is no count; {FOR_EVER} is for no limit",
+        )
+    if policy.minimum > policy.maximum:
+        raise FunctionLoadError(function.name, "retry: minimum_interval is longer than maximum_interval")
 
 
 def _warn_of_retry(name: str, trigger: Mapping[str, Any]) -> None:

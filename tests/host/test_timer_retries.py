@@ -64,6 +64,22 @@ def boom(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         assert host.log().count("event=failed") == 1
 
 
-def test_a_policy_that_cannot_be_read_does_not_start(tmp_path: Path) -> None:
-    log = start_fails(write_app(tmp_path, _failing('strategy="fixed_delay", max_retry_count="2"')))
-    assert "cannot load the tick function: retry: delay_interval: expected HH:MM:SS" in log
+@pytest.mark.parametrize(
+    ("retry", "sentence"),
+    [
+        ('strategy="fixed_delay", max_retry_count="2"', "TypeError: strptime() argument 0 must be str"),
+        (
+            'strategy="exponential_backoff", max_retry_count="-2"',
+            "cannot load the tick function: retry: max_retry_count: -2 is no count",
+        ),
+        (
+            (
+                'strategy="exponential_backoff", max_retry_count="2", minimum_interval="00:01:00", '
+                'maximum_interval="00:00:01"'
+            ),
+            "cannot load the tick function: retry: minimum_interval is longer than maximum_interval",
+        ),
+    ],
+)
+def test_a_policy_that_cannot_be_followed_does_not_start(tmp_path: Path, retry: str, sentence: str) -> None:
+    assert sentence in start_fails(write_app(tmp_path, _failing(retry)))

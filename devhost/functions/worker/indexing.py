@@ -107,7 +107,7 @@ def _index(function: Any) -> tuple[IndexedFunction, LoadedFunction]:
         id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
         name=name,
         bindings=bindings,
-        retry_policy=retry_policy_of(name, function.get_settings_dict("retry_policy")),
+        retry_policy=retry_policy_of(function.get_settings_dict("retry_policy")),
     )
     loaded = LoadedFunction(
         name=name,

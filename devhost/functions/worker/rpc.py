@@ -23,6 +23,7 @@ from devhost.functions.worker.protocol import (
     Result,
     SameSite,
 )
+from devhost.functions.worker.retry_settings import check_strategy
 
 
 class StatusResult(SimpleNamespace):
@@ -48,6 +49,14 @@ class _SameSite:
 setattr(_SameSite, "None", 0)  # a keyword of Python
 
 
+class RpcRetryOptions(SimpleNamespace):
+    """A retry policy. Raises ValueError for a strategy that the protocol does not have."""
+
+    def __init__(self, **fields: Any) -> None:
+        check_strategy(fields["retry_strategy"])
+        super().__init__(**fields)
+
+
 class RpcHttpCookie(SimpleNamespace):
     """A cookie; its attributes are messages with a `value`, or None."""
 
@@ -65,7 +74,8 @@ class OneOf(SimpleNamespace):
 class Protos:
     """The generated module: messages without a class of their own above are records of their fields."""
 
-    StatusResult, BindingInfo, RpcHttpCookie, TypedData = StatusResult, BindingInfo, RpcHttpCookie, OneOf
+    StatusResult, BindingInfo, TypedData = StatusResult, BindingInfo, OneOf
+    RpcHttpCookie, RpcRetryOptions = RpcHttpCookie, RpcRetryOptions
 
     def __getattr__(self, name: str) -> type[SimpleNamespace]:
         return SimpleNamespace

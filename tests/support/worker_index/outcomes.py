@@ -117,4 +117,6 @@ if __name__ == "__main__":
     answers, sys.stdout = sys.stdout, sys.stderr  # what an app prints must not get between
     apps = Path(sys.argv[2])
     sys.path.insert(0, str(apps))
-    json.dump(asyncio.run(_main(WorkerKind(sys.argv[1]), apps, sorted(apps.glob("*.py")))), answers)
+    json.dump(
+        asyncio.run(_main(WorkerKind(sys.argv[1]), apps, sorted(apps.glob("*.py")))), answers, default=str
+    )
