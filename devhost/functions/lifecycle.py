@@ -19,6 +19,7 @@ from devhost.functions.keys import AccessKeys, generate_keys, read_keys
 from devhost.functions.listeners import Listener, make_listeners
 from devhost.functions.log import configure_logging, host_log
 from devhost.functions.options import Options
+from devhost.functions.platform_settings import check_platform_settings
 from devhost.functions.settings import AppSettings, read_values
 from devhost.functions.worker.choice import make_worker
 from devhost.system import SYSTEM
@@ -91,7 +92,9 @@ def _configure(options: Options) -> tuple[HostConfig, AppSettings]:
     config = read_host_json(options.host_json, plan_of(os.environ))
     configure_logging(config.log_level)
     os.chdir(options.app)
-    return config, AppSettings(os.environ)
+    settings = AppSettings(os.environ)
+    check_platform_settings(settings)
+    return config, settings
 
 
 def _install_plugins(plugins: tuple[str, ...]) -> None:

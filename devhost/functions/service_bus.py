@@ -220,14 +220,21 @@ def _address_of(function: FunctionDefinition, settings: AppSettings) -> QueueAdd
     name = str(function.trigger.get("connection") or _DEFAULT_CONNECTION)
     try:
         connection_string = settings.connection_string(name)
-        parse_connection_string(connection_string)
+        entity = parse_connection_string(connection_string).entity_path
     except StartError as error:
         raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
     except ValueError as error:
         raise FunctionLoadError(
             function.name, f"connection {name!r}: no connection string ({error})"
         ) from None
-    return QueueAddress.parse(connection_string, str(function.trigger["queueName"]))
+    address = QueueAddress.parse(connection_string, str(function.trigger["queueName"]))
+    if entity and entity.lower() != address.queue.lower():
+        raise FunctionLoadError(
+            function.name,
+            f"connection {name!r}: the connection string is for the entity {entity!r}, not for the queue "
+            f"{address.queue!r}",
+        )
+    return address
 
 
 def _trace_of(properties: Mapping[str, Any]) -> TraceContext:
