@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.broker.kills.ledger import MAX_DELIVERIES, State
+from tests.broker.kills.links import QUEUE, TAKEN
 from tests.broker.kills.nursery import Nursery, open_nursery
-from tests.broker.kills.work import QUEUE, TAKEN, Books, Work
+from tests.broker.kills.work import Books, Work
 from tests.broker.raw import peer_at
 
 pytestmark = [pytest.mark.broker, pytest.mark.kills, pytest.mark.timeout(240)]
