@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,8 +17,9 @@ from tests.broker.conformance.desk import Desk, both_open
 from tests.broker.conformance.threads import InThreads, unwrapped
 from tests.broker.process import BrokerProcess
 
-_PATIENT = {"try_timeout": 20}
-"""A call of the blocking SDK without a limit could not be given up."""
+_OPTIONS = {"try_timeout": 20, "ssl_context": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
+"""A blocking call without a limit could not be given up; without a context the aio SDK reads all root
+certificates for each sender and receiver, though TLS is off."""
 
 Lost = Callable[[Any, BaseException | None], None]
 
@@ -44,7 +46,7 @@ class Service:
 
     def client(self, **options: Any) -> aio.ServiceBusClient:
         """A client by connection string. Every call is awaited, whichever SDK does it."""
-        given = {"conn_str": self.broker.connection_string, **_PATIENT, **self.options, **options}
+        given = {"conn_str": self.broker.connection_string, **_OPTIONS, **self.options, **options}
         if self.sdk is Sdk.AIO:
             return aio.ServiceBusClient.from_connection_string(**given)
         return cast(
@@ -54,7 +56,7 @@ class Service:
     def client_with(self, credential: Any, **options: Any) -> aio.ServiceBusClient:
         """A client by host and credential: one of the SDK's, or an object whose `token()` gives tokens."""
         host = f"127.0.0.1:{self.broker.port}"
-        given = {"use_tls": False, **_PATIENT, **options}
+        given = {"use_tls": False, **_OPTIONS, **options}
         ready = not hasattr(credential, "token")
         if self.sdk is Sdk.AIO:
             asynchronous = credential if ready else _AioCredential(credential)
