@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from devhost.faults.link import Link
 from devhost.faults.state import Cut, Direction, Ending, Fault, LostAnswers, State, Switches
 from devhost.ports import LOOPBACK, free_ports
+from devhost.system import SYSTEM
 
 _Result = TypeVar("_Result")
 _BACKLOG = 512
@@ -176,7 +177,7 @@ class Proxy:
         for tries_left in reversed(range(_TRIES)):
             listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             try:
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                SYSTEM.before_bind(listener)
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
                 listener.bind((LOOPBACK, port or free_ports(1)[0]))
                 self._server = await asyncio.start_server(self._serve, sock=listener, backlog=_BACKLOG)

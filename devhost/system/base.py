@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from socket import socket
 from typing import IO, Any, NoReturn
 
 
@@ -83,6 +84,10 @@ class System(ABC):
     @abstractmethod
     def make_private(self, folder: Path) -> None:
         """Let nobody but its owner into a folder."""
+
+    @abstractmethod
+    def before_bind(self, listener: socket) -> None:
+        """Let a socket listen on a port that was just in use, but never on one that is."""
 
     @abstractmethod
     def allow_many_files(self) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import sys
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
@@ -92,6 +93,10 @@ class Posix(System):
     def make_private(self, folder: Path) -> None:
         """Mode 0700."""
         folder.chmod(0o700)
+
+    def before_bind(self, listener: socket.socket) -> None:
+        """SO_REUSEADDR, which here means just that."""
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
     def allow_many_files(self) -> None:
         """To the hard limit; macOS refuses more than its kernel's own."""

@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ _TERMINATED = 15
 _LOCKED_BYTES = 1
 _LOCK_OFFSET = 1 << 30
 """Windows' locks forbid reading, so the lock is taken on a byte behind what the file holds."""
+_SO_EXCLUSIVEADDRUSE = -5
 _TURN_SECONDS = 0.2
 
 
@@ -117,6 +119,10 @@ class Windows(System):
 
     def make_private(self, folder: Path) -> None:
         """A folder inherits who may enter it; a user's own are private already."""
+
+    def before_bind(self, listener: socket.socket) -> None:
+        """SO_EXCLUSIVEADDRUSE: SO_REUSEADDR would share a port with whoever listens on it."""
+        listener.setsockopt(socket.SOL_SOCKET, _SO_EXCLUSIVEADDRUSE, 1)
 
     def allow_many_files(self) -> None:
         """There is no such limit on sockets."""

@@ -3,11 +3,13 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -146,6 +148,18 @@ def test_the_lock_leaves_what_the_file_says_readable(tmp_path: Path, locking: It
         WINDOWS.lock(file, wait=False)
         assert refusals[-1] > 1_000_000
         assert file.read() == "4711"
+
+
+def test_a_port_is_never_shared_with_whoever_listens_on_it() -> None:
+    class Listener(socket.socket):
+        given: ClassVar[list[tuple[object, ...]]] = []
+
+        def setsockopt(self, *option: object) -> None:
+            self.given.append(option)
+
+    with Listener() as listener:
+        WINDOWS.before_bind(listener)
+    assert Listener.given == [(socket.SOL_SOCKET, -5, 1)]  # SO_EXCLUSIVEADDRUSE of winsock2.h, ~SO_REUSEADDR
 
 
 def test_a_command_is_waited_for_and_its_code_is_this_process_s_own() -> None:
