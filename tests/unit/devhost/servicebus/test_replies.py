@@ -20,7 +20,7 @@ class FakeSession:
     """What a link sees of its session and connection."""
 
     def __init__(self) -> None:
-        self.connection = self
+        self.connection = self.afterbeats = self
         self.reply_links: dict[str, ReplyLink] = {}
         self.sent: list[bytes] = []
         self.flows: list[dict[str, Any]] = []
@@ -32,6 +32,9 @@ class FakeSession:
 
     def send_flow(self, **flow: Any) -> None:
         self.flows.append(flow)
+
+    def answered(self) -> None:
+        """Empty frames follow an answer."""
 
     def close(self, fault: FaultError) -> None:
         if not self.closed.done():
