@@ -25,7 +25,8 @@ KINDS: Mapping[str, dict[str, object]] = {
     "ttl": {"DeadLetteringOnMessageExpiration": True, "LockDuration": "PT30S", "MaxDeliveryCount": 3},
     "once": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 1},
 }
-_QUEUES_A_KIND = 60
+_QUEUES_A_KIND = 80
+_PLAIN_QUEUES = 800
 
 
 def write_config(path: Path) -> Path:
@@ -33,7 +34,7 @@ def write_config(path: Path) -> Path:
     queues = [
         {"Name": f"{kind}-{number}", "Properties": properties}
         for kind, properties in KINDS.items()
-        for number in range(_QUEUES_A_KIND)
+        for number in range(_PLAIN_QUEUES if kind == "plain" else _QUEUES_A_KIND)
     ]
     path.write_text(json.dumps({"UserConfig": {"Namespaces": [{"Name": "tests", "Queues": queues}]}}))
     return path

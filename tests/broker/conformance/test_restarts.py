@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,14 @@ from tests.broker.conformance.behaviour import behaviour
 from tests.broker.conformance.desk import texts, until
 from tests.broker.conformance.outages import outage
 from tests.broker.conformance.sdk import Service
+from tests.broker.process import BrokerProcess, running_broker
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A broker that may be killed: it is this module's alone."""
+    with running_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
 
 
 @behaviour
