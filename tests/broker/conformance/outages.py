@@ -47,16 +47,13 @@ async def outage(service: Service) -> AsyncIterator[Outage]:
 class _Gathering:
     broker: BrokerProcess
     present: int = 0
-    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    _during: list[During] = field(default_factory=list)
+    _waiting: list[tuple[asyncio.Future[None], During]] = field(default_factory=list)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def wait(self, during: During | None) -> None:
-        """Until the next outage is over."""
+        """Until the next outage is over; fails as `during` does."""
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(over)
-        if during is not None:
-            self._during.append(during)
+        self._waiting.append((over, during or _nothing))
         self.go_if_all_wait()
         await over
 
@@ -64,15 +61,22 @@ class _Gathering:
         """Nobody is in the middle of something else."""
         if self._waiting and len(self._waiting) == self.present:
             waiting, self._waiting = self._waiting, []
-            during, self._during = self._during, []
-            task = asyncio.get_running_loop().create_task(self._happen(waiting, during))
+            task = asyncio.get_running_loop().create_task(self._happen(waiting))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _happen(self, waiting: list[asyncio.Future[None]], during: list[During]) -> None:
+    async def _happen(self, waiting: list[tuple[asyncio.Future[None], During]]) -> None:
         await asyncio.to_thread(self.broker.kill)
-        await asyncio.gather(*(act() for act in during), return_exceptions=True)
+        results = await asyncio.gather(*(during() for _, during in waiting), return_exceptions=True)
         await asyncio.to_thread(self.broker.start)
-        for over in waiting:
-            if not over.done():
+        for (over, _), result in zip(waiting, results, strict=True):
+            if over.done():
+                continue
+            if isinstance(result, BaseException):
+                over.set_exception(result)
+            else:
                 over.set_result(None)
+
+
+async def _nothing() -> None:
+    """An outage that nobody uses."""
