@@ -27,7 +27,7 @@ SAMPLES = Path(__file__).parents[2] / "devhost" / "tour"
 @pytest.fixture(scope="module", params=host_worker.both())
 def flow(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Flow]:
     """Under the host's own worker, and under Azure's library."""
-    with running_flow(tmp_path_factory.mktemp("main"), worker=request.param) as running:
+    with running_flow(tmp_path_factory.mktemp("main"), patient=True, worker=request.param) as running:
         yield running
 
 
