@@ -28,6 +28,8 @@ _BACKOFF_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.2, 5.0)
 _FIRST_ATTEMPT_SECONDS = 5.0
 _DEFAULT_CONNECTION = "ServiceBus"
 _REMEMBERED = 1000
+_RECEIVES_AT_ONCE = 3
+"""A receive takes two ways and a commit of the broker: so many at a time keep a core busy."""
 
 
 class QueueListener:
@@ -55,7 +57,7 @@ class QueueListener:
         self._stopping = asyncio.Event()
         self._attempted = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pump: asyncio.Task[None] | None = None
+        self._pumps: set[asyncio.Task[None]] = set()
         self._trouble: str | None = None
         self._failures = 0
         # Of messages that failed here: a delivery count would not do, it goes on in the dead-letter queue.
@@ -63,7 +65,9 @@ class QueueListener:
 
     async def start(self) -> None:
         """Listen in the background, after a first attempt; a broker that is away stops nothing."""
-        self._pump = asyncio.create_task(self._listen(), name=f"queue:{self._function.name}")
+        for number in range(min(_RECEIVES_AT_ONCE, self._options.max_concurrent_calls)):
+            name = f"queue:{self._function.name}:{number}"
+            self._pumps.add(asyncio.create_task(self._listen(), name=name))
         try:
             await asyncio.wait_for(self._attempted.wait(), _FIRST_ATTEMPT_SECONDS)
         except TimeoutError:
@@ -74,14 +78,14 @@ class QueueListener:
         self._stopping.set()
 
     async def drain(self) -> None:
-        """Wait until the receiver has stopped and every message in hand is settled."""
-        if self._pump is not None:
-            await asyncio.wait({self._pump})
+        """Wait until nothing is received any more and every message in hand is settled."""
+        if self._pumps:
+            await asyncio.wait(self._pumps)
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
     async def close(self) -> None:
-        for task in {*self._tasks, *({self._pump} if self._pump else set())}:
+        for task in {*self._tasks, *self._pumps}:
             task.cancel()
             await asyncio.wait({task})
         await self._links.close()
