@@ -115,6 +115,7 @@ def take_lifeline() -> Any:
 
     def watch() -> None:
         pipe.read()
+        SYSTEM.kill_group(os.getpid())  # this process and what its functions started
         os._exit(_ORPHANED)
 
     threading.Thread(target=watch, name="lifeline", daemon=True).start()

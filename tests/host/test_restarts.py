@@ -35,6 +35,10 @@ async def brief(req: func.HttpRequest) -> func.HttpResponse:
 
 @app.route(route="exit")
 def leave(req: func.HttpRequest) -> func.HttpResponse:
+    sys.exit(3)
+
+@app.route(route="exit-with-child")
+def leave_child(req: func.HttpRequest) -> func.HttpResponse:
     child = subprocess.Popen(["sleep", "600"])
     print(f"child={child.pid}", flush=True)
     sys.exit(3)
@@ -77,7 +81,7 @@ def _wait_gone(pid: int) -> None:
 
 @pytest.mark.parametrize(
     ("target", "cause"),
-    [("/api/slow", "exit_code=70"), ("/api/exit", "exit_code=70"), ("/api/crash", "exit_code=-6")],
+    [("/api/slow", "exit_code=70"), ("/api/exit-with-child", "exit_code=70"), ("/api/crash", "exit_code=-6")],
 )
 def test_a_new_process_goes_on_with_the_port_and_the_keys(tmp_path: Path, target: str, cause: str) -> None:
     app = write_app(tmp_path, APP, host_json={"functionTimeout": "00:00:02"})
@@ -103,8 +107,10 @@ def test_every_other_job_of_the_process_dies_with_it(tmp_path: Path) -> None:
         waiting.start()
         host.wait_for_log("slow has begun")
         _cut(host, "/api/exit")
-        waiting.join(20)
+        waiting.join(60)
         assert answers == [None]
+        host.wait_for_log("event=started", times=2)
+        assert host.terminate() == 0
 
 
 def test_sigterm_is_passed_on_and_drains(tmp_path: Path) -> None:
