@@ -12,7 +12,7 @@ _RESTART = "--restart"
 
 def main() -> None:
     """Run until told to stop. Standard output carries the ready line only; the app prints to the log."""
-    ready, sys.stdout = sys.stdout, sys.stderr
+    ready = _take_output()
     arguments = sys.argv[1:]
     if _RESTART in arguments and KEPT not in arguments:
         code = _keep(arguments, ready)
@@ -21,6 +21,14 @@ def main() -> None:
     # A sync function cut off by the grace period still holds its thread; waiting for it would never end.
     sys.stderr.flush()
     os._exit(code)
+
+
+def _take_output() -> TextIO:
+    """Standard output, out of reach of the app and of the programs it runs: theirs is the log from now on."""
+    ready = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return ready
 
 
 def _keep(arguments: list[str], ready: TextIO) -> int:

@@ -34,7 +34,7 @@ def restart_delay(quick_deaths: int) -> float:
 
 
 class Keeper:
-    """Runs one host after another, until one ends in order."""
+    """Runs one host after another, until asked to end."""
 
     def __init__(self, arguments: Sequence[str], ready: TextIO) -> None:
         self._arguments = list(arguments)
@@ -52,7 +52,7 @@ class Keeper:
         while True:
             begun = loop.time()
             code = await self._one_life()
-            if self._stopping.is_set() or not self._is_ready or code == 0:
+            if self._stopping.is_set() or not self._is_ready:
                 return code if code >= 0 else 128 - code
             quick_deaths = quick_deaths + 1 if loop.time() - begun < _STEADY_SECONDS else 1
             delay = restart_delay(quick_deaths)
@@ -68,7 +68,7 @@ class Keeper:
 
     async def _one_life(self) -> int:
         command = [sys.executable, "-m", "devhost.functions", *self._arguments, KEPT]
-        # Not asyncio's: its wait() lasts until every program that the app ran has let go of the pipe.
+        # Not asyncio's: its wait() lasts until every process that the app forked has let go of the pipe.
         child: subprocess.Popen[Any] = subprocess.Popen(  # noqa: ASYNC220 - only waiting for it would block
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **SYSTEM.popen_arguments
         )
@@ -79,21 +79,20 @@ class Keeper:
         code = await asyncio.to_thread(child.wait)
         SYSTEM.kill_group(child.pid)  # what its functions started ends with it
         await reading
+        assert child.stdin is not None
+        child.stdin.close()
         return code
 
     def _talk(self, child: subprocess.Popen[Any]) -> None:
-        """The ready line comes first; whatever else comes is of programs that the app runs."""
+        """Give the keys and take the ready line. Standard input stays open: its end would end the child."""
         assert child.stdin is not None
         assert child.stdout is not None
-        with child.stdin, child.stdout:
+        with child.stdout:
             with contextlib.suppress(BrokenPipeError):
                 child.stdin.write(json.dumps(self._keys).encode() + b"\n")
                 child.stdin.flush()
             if line := child.stdout.readline():
                 self._adopt(json.loads(line))
-            while piece := child.stdout.read(65_536):
-                sys.stderr.buffer.write(piece)
-                sys.stderr.buffer.flush()
 
     def _adopt(self, told: dict[str, Any]) -> None:
         """Keep what the first host chose; whoever waits for it learns of it once."""

@@ -43,6 +43,16 @@ def leave_child(req: func.HttpRequest) -> func.HttpResponse:
     print(f"child={child.pid}", flush=True)
     sys.exit(3)
 
+@app.route(route="exit-as-if-in-order")
+def leave_quietly(req: func.HttpRequest) -> func.HttpResponse:
+    os._exit(0)
+
+@app.route(route="exit-with-daemon")
+def leave_daemon(req: func.HttpRequest) -> func.HttpResponse:
+    daemon = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    print(f"daemon={daemon.pid}", flush=True)
+    os._exit(3)
+
 @app.route(route="crash")
 def crash(req: func.HttpRequest) -> func.HttpResponse:
     os.abort()
@@ -81,7 +91,13 @@ def _wait_gone(pid: int) -> None:
 
 @pytest.mark.parametrize(
     ("target", "cause"),
-    [("/api/slow", "exit_code=70"), ("/api/exit-with-child", "exit_code=70"), ("/api/crash", "exit_code=-6")],
+    [
+        ("/api/slow", "exit_code=70"),
+        ("/api/exit-with-child", "exit_code=70"),
+        ("/api/exit-with-daemon", "exit_code=3"),
+        ("/api/exit-as-if-in-order", "exit_code=0"),
+        ("/api/crash", "exit_code=-6"),
+    ],
 )
 def test_a_new_process_goes_on_with_the_port_and_the_keys(tmp_path: Path, target: str, cause: str) -> None:
     app = write_app(tmp_path, APP, host_json={"functionTimeout": "00:00:02"})
@@ -95,6 +111,8 @@ def test_a_new_process_goes_on_with_the_port_and_the_keys(tmp_path: Path, target
         assert _pid(host) not in (first, host.process.pid)
         for child in re.findall(r"child=(\d+)", log):
             _wait_gone(int(child))
+        for daemon in re.findall(r"daemon=(\d+)", log):  # it left the process group, as daemons do
+            os.kill(int(daemon), signal.SIGKILL)
         assert host.terminate() == 0
         keys = json.dumps(host.ready["keys"]["functions"]["pid"])
         assert keys not in host.log()
@@ -143,6 +161,14 @@ def test_the_host_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         child = _pid(host)
         host.process.kill()
         _wait_gone(child)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--restart",)])
+def test_what_programs_of_the_app_print_goes_to_the_log(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    app = write_app(tmp_path, 'import subprocess\nsubprocess.run(["echo", "a program ran"])\n' + APP)
+    with HostProcess(app, arguments) as host:
+        assert host.ready["port"]
+        host.wait_for_log("a program ran")
 
 
 def test_one_that_never_got_ready_is_not_started_again(tmp_path: Path) -> None:
