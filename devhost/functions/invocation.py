@@ -71,8 +71,8 @@ class Invoker:
         """Call the function with its trigger's data and metadata, and return what it returned.
 
         Raises FunctionFailed, which is logged with its trace unless this is the `repeat` of a call that
-        failed before. A function that lets an `asyncio.CancelledError` escape is never answered by the
-        worker, so its call does not end before `functionTimeout`.
+        failed before. A function that lets an `asyncio.CancelledError` escape, or anything else that is no
+        `Exception`, is never answered by the worker, so its call does not end before `functionTimeout`.
         """
         invocation = Invocation(
             id=str(uuid.uuid4()),
@@ -99,13 +99,20 @@ class Invoker:
     async def _call(self, invocation: Invocation, label: str) -> Result:
         try:
             return await self._worker.invoke(invocation)
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
+        except (Exception, GeneratorExit):
+            raise
         except (SystemExit, KeyboardInterrupt) as error:
             self._on_death(f"{label} reason=the function raised {type(error).__name__}")
             raise
-        host_log.error("event=never_answered %s reason=the function let a CancelledError escape", label)
+        except BaseException as error:
+            if _is_being_cancelled():
+                raise
+            host_log.error(
+                "event=never_answered %s reason=the function let %s escape, which is no Exception",
+                label,
+                type(error).__name__,
+                exc_info=error,
+            )
         await asyncio.Event().wait()
         return None
 
@@ -121,6 +128,11 @@ class Invoker:
         self._running -= 1
         if self._running == 0:
             self._idle.set()
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _log_failure(label: str, milliseconds: int, failure: FunctionFailed, *, trace: bool) -> None:

@@ -106,15 +106,20 @@ async def test_a_function_that_ends_the_process_is_reported(
     assert f"raised {death.__name__}" in died[0]
 
 
+class _NoException(BaseException):
+    """What `except Exception` does not catch, as the worker's own does not."""
+
+
+@pytest.mark.parametrize("escaped", [asyncio.CancelledError, _NoException])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_a_cancellation_that_the_function_lets_escape_is_never_answered(
-    caplog: pytest.LogCaptureFixture, *, is_async: bool
+async def test_what_is_no_exception_and_escapes_the_function_is_never_answered(
+    caplog: pytest.LogCaptureFixture, escaped: type[BaseException], *, is_async: bool
 ) -> None:
     async def call_async(x: object) -> None:
-        raise asyncio.CancelledError
+        raise escaped
 
     def call_sync(x: object) -> None:
-        raise asyncio.CancelledError
+        raise escaped
 
     invoker, function = _invoker(call_async if is_async else call_sync)
     running = asyncio.create_task(invoker.invoke(function, text("7"), child_trace(None)))
