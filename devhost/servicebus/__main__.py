@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devhost.servicebus.broker import Broker
+from devhost.servicebus.capacity import Capacity
 from devhost.servicebus.clock import ClockFileError, FollowedClock
 from devhost.servicebus.config import ConfigError, load_config
 from devhost.servicebus.engine import Engine
@@ -68,7 +69,7 @@ async def _serve_until(
     stopping: asyncio.Event, arguments: argparse.Namespace, engine: Engine, token_time: Callable[[], float]
 ) -> None:
     key = SharedKey(arguments.key_name, arguments.key)
-    broker = Broker(engine, key, clock=token_time)
+    broker = Broker(engine, key, clock=token_time, capacity=_capacity())
     try:
         server = await listen(broker, arguments.host, arguments.port)
     except (OSError, OverflowError) as error:
@@ -102,6 +103,13 @@ def _clock(file: Path | None) -> FollowedClock | None:
         return None if file is None else FollowedClock(file)
     except ClockFileError as error:
         raise _StartError(str(error)) from error
+
+
+def _capacity() -> Capacity:
+    capacity = Capacity(SYSTEM.allow_many_files())
+    if capacity.connections == 0:
+        raise _StartError(f"{capacity.advice()}.")
+    return capacity
 
 
 def main() -> int:

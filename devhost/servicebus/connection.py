@@ -90,6 +90,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
         self._transport = cast("asyncio.Transport", transport)
+        if not self.broker.capacity.admits(len(self.broker.connections)):
+            self.abort()
+            return
         self.pressure.attach(self._transport)
         self.broker.connections.add(self)
         self._after(_HANDSHAKE_SECONDS, "handshake", self._check_handshake)

@@ -90,8 +90,8 @@ class System(ABC):
         """Let a socket listen on a port that was just in use, but never on one that is."""
 
     @abstractmethod
-    def allow_many_files(self) -> None:
-        """Raise this process's limit of open files and sockets as far as it may."""
+    def allow_many_files(self) -> int | None:
+        """Raise this process's limit of open files and sockets as far as it may; the limit (None: none)."""
 
     @abstractmethod
     def become(self, command: Sequence[str]) -> NoReturn:

@@ -98,7 +98,7 @@ class Posix(System):
         """SO_REUSEADDR, which here means just that."""
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
-    def allow_many_files(self) -> None:
+    def allow_many_files(self) -> int | None:
         """To the hard limit; macOS refuses more than its kernel's own."""
         import resource
 
@@ -106,7 +106,9 @@ class Posix(System):
         for wanted in (hard, 10_240):
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-                return
+                break
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return None if limit == resource.RLIM_INFINITY else limit
 
     def become(self, command: Sequence[str]) -> NoReturn:
         """`execv`."""

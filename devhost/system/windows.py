@@ -124,8 +124,9 @@ class Windows(System):
         """SO_EXCLUSIVEADDRUSE: SO_REUSEADDR would share a port with whoever listens on it."""
         listener.setsockopt(socket.SOL_SOCKET, _SO_EXCLUSIVEADDRUSE, 1)
 
-    def allow_many_files(self) -> None:
+    def allow_many_files(self) -> int | None:
         """There is no such limit on sockets."""
+        return None
 
     def become(self, command: Sequence[str]) -> NoReturn:
         """`execv` there returns to the shell at once, so the command is waited for."""
