@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -68,14 +69,14 @@ async def _serve(arguments: argparse.Namespace) -> None:
 async def _serve_until(
     stopping: asyncio.Event, arguments: argparse.Namespace, engine: Engine, token_time: Callable[[], float]
 ) -> None:
-    key = SharedKey(arguments.key_name, arguments.key)
+    key = _key(arguments)
     broker = Broker(engine, key, clock=token_time, capacity=_capacity())
     try:
         server = await listen(broker, arguments.host, arguments.port)
     except (OSError, OverflowError) as error:
         raise _StartError(
             f"cannot listen on {arguments.host} port {arguments.port}: {error}. "
-            "Stop what uses it, or choose another with --port (0 takes a free one)."
+            "Stop what uses it, or choose another with --port (0 takes a free one) or --host."
         ) from error
     port = port_of(server)
     text = connection_string(arguments.host, port, key)
@@ -103,6 +104,16 @@ def _clock(file: Path | None) -> FollowedClock | None:
         return None if file is None else FollowedClock(file)
     except ClockFileError as error:
         raise _StartError(str(error)) from error
+
+
+def _key(arguments: argparse.Namespace) -> SharedKey:
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", arguments.key_name):
+        raise _StartError(
+            "--key-name may have letters, digits, periods, hyphens and underscores, as in Azure."
+        )
+    if not arguments.key or ";" in arguments.key:
+        raise _StartError("--key must not be empty or have a semicolon: no connection string could hold it.")
+    return SharedKey(arguments.key_name, arguments.key)
 
 
 def _capacity() -> Capacity:

@@ -76,6 +76,7 @@ class FollowedClock:
         self._system = system
         self._offsets = read_offsets(file)
         self._complained = False
+        self._failure = ""
 
     def queue_time(self) -> float:
         """Epoch seconds, for locks, schedules, times to live and the memory of duplicates."""
@@ -90,8 +91,7 @@ class FollowedClock:
         followed: Offsets | None = None
         while True:
             offsets = self._look()
-            told = seen_file(self._file).exists()  # who sets the file removes it, to be told anew
-            if (offsets != followed or not told) and await self._move(offsets, moved):
+            if (offsets != followed or not self._is_told()) and await self._move(offsets, moved):
                 followed = offsets
             await asyncio.sleep(_LOOK_SECONDS)
 
@@ -106,12 +106,22 @@ class FollowedClock:
         self._complained = False
         return found
 
+    def _is_told(self) -> bool:
+        """Who sets the file removes this one, to be told anew."""
+        try:
+            return seen_file(self._file).exists()
+        except OSError:
+            return False  # and telling it again will say why
+
     async def _move(self, offsets: Offsets, moved: Callable[[], Awaitable[None]]) -> bool:
         self._offsets = offsets
         try:
             await moved()
             write_offsets(seen_file(self._file), offsets)
         except (StorageFaultError, OSError) as error:
-            log.warning("the new time is not followed yet: %s", error)
+            if str(error) != self._failure:
+                log.warning("the new time is not followed yet: %s", error)
+            self._failure = str(error)
             return False
+        self._failure = ""
         return True

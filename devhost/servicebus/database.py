@@ -46,7 +46,8 @@ def open_database(data_dir: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
     except OSError as error:
         raise StorageFaultError(
-            f"{path} cannot be opened ({error}): choose another data folder, or let this user write to it."
+            f"{path} cannot be opened ({error}): choose another data folder, or see that this one is a "
+            "folder that this user may write to."
         ) from error
     except sqlite3.Error as error:
         raise fault(error, path) from error

@@ -35,7 +35,8 @@ def port_of(server: asyncio.Server) -> int:
 
 def connection_string(host: str, port: int, key: SharedKey) -> str:
     """What an SDK needs to connect; the last part makes it use no TLS, as with the official emulator."""
+    shown = f"[{host}]" if ":" in host else host
     return (
-        f"Endpoint=sb://{host}:{port};SharedAccessKeyName={key.name};SharedAccessKey={key.key};"
+        f"Endpoint=sb://{shown}:{port};SharedAccessKeyName={key.name};SharedAccessKey={key.key};"
         "UseDevelopmentEmulator=true;"
     )

@@ -117,6 +117,39 @@ async def test_a_move_that_fails_is_tried_until_it_works_and_told_only_then(file
     assert tries % 3 == 0
 
 
+async def test_a_move_that_keeps_failing_is_logged_once_for_each_reason(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    enough = asyncio.Event()
+    reasons = ["full"] * 3 + ["damaged"] * 3
+
+    async def moved() -> None:
+        if not reasons:
+            enough.set()
+            return
+        raise StorageFaultError(reasons.pop(0))
+
+    async with followed(FollowedClock(file), moved):
+        await enough.wait()
+    assert [message.split(": ")[1] for message in caplog.messages] == ["full", "damaged"]
+
+
+async def test_a_folder_that_takes_no_answer_is_named_and_the_clock_followed_once_it_does(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = file.parent / "late" / "clock"
+
+    async def moved() -> None:
+        pass
+
+    async with followed(FollowedClock(late), moved):
+        while str(late) not in caplog.text:  # noqa: ASYNC110 - a log has no event
+            await asyncio.sleep(0.01)
+        late.parent.mkdir()
+        await advance(late, 60)
+    assert len(caplog.messages) == 1
+
+
 def test_a_broker_that_does_not_follow_is_told_of(file: Path) -> None:
     hand = BrokerClock(file)
     hand.advance(60, timeout=None)
