@@ -65,11 +65,9 @@ class Supervised:
         Raises `PartError` with its last lines if this life ends or is not ready within `timeout` seconds.
         """
         with self._lock:
-            if self._wanted and self._run is not None:
-                return self._run.ready_info
-            self._wake.clear()
-            self._quick_deaths = 0
-            run = self._begin()
+            run = None if self._wanted else self._begin_anew()
+        if run is None:
+            return self.wait_ready(timeout)
         if not run.wait_ready(timeout):
             what = describe_exit(run.exit_code) if run.exited else f"was not ready after {timeout:.0f} s"
             run.terminate(grace=5)
@@ -82,13 +80,16 @@ class Supervised:
             self._on_exit(run)
         return run.ready_info
 
-    def wait_ready(self, timeout: float) -> None:
-        """Wait until some life is ready, through restarts; raise `PartError` after `timeout` seconds."""
+    def wait_ready(self, timeout: float) -> Mapping[str, Any]:
+        """Wait until some life is ready, through restarts; what it said when ready.
+
+        Raises `PartError` after `timeout` seconds.
+        """
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             run = self._run
             if run is not None and run.wait_ready(0.05):
-                return
+                return run.ready_info
             time.sleep(0.01)
         tail = self._run.last_lines() if self._run else ""
         raise PartError(
@@ -129,6 +130,11 @@ class Supervised:
         if run is None or run.exited:
             raise PartError(f"{called(self.spec.name)} is not running")
         return run
+
+    def _begin_anew(self) -> Run:
+        self._wake.clear()
+        self._quick_deaths = 0
+        return self._begin()
 
     def _begin(self) -> Run:
         self.lives += 1
