@@ -51,6 +51,8 @@ def local_stack(
 def _queue_file(folder: Path, queues: Queues) -> Path:
     if isinstance(queues, Path):
         return queues
+    if isinstance(queues, str):  # its letters would be the names
+        raise TypeError(f"queues: expected names, properties by name, or a Path; found the string {queues!r}")
     properties = queues if isinstance(queues, Mapping) else {name: {} for name in queues}
     listed = [{"Name": name, "Properties": dict(given)} for name, given in properties.items()]
     file = folder / "queues.json"

@@ -8,6 +8,7 @@ import json
 import threading
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
@@ -157,3 +158,8 @@ def test_two_stacks_run_side_by_side_on_ports_and_messages_of_their_own(
     assert request("POST", f"{app.url}/api/orders", body=b"a plate")[0] == 200
     assert shop.next(20) == "a plate"
     assert received(bus) == []
+
+
+def test_a_string_is_no_list_of_queues(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="found the string 'orders'"):
+        local_stack(tmp_path, queues="orders")
