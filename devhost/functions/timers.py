@@ -140,5 +140,10 @@ class TimerListener:
         now = self._now()
         status = ScheduleStatus(last=last, next=self._schedule.next_after(now), last_updated=now)
         if self._monitored:
-            self._state.save(self._function.name, status)
+            try:
+                self._state.save(self._function.name, status)
+            except OSError as error:  # the schedule goes on; a restart may not notice a missed run
+                host_log.error(
+                    "event=timer_not_remembered function=%s error=%s", self._function.name, error.strerror
+                )
         return status

@@ -71,6 +71,21 @@ async def test_a_changed_schedule_is_judged_by_the_new_one(tmp_path: Path) -> No
     assert TimerState(tmp_path).load("tick") == stale
 
 
+async def test_a_run_that_cannot_be_remembered_is_logged_and_the_schedule_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    runs = _Runs()
+    listener = _listener(runs, no_folder, lambda: NOW, runOnStartup=True)
+    async with _listening(listener):
+        await asyncio.wait_for(runs.ran.wait(), 10)
+        while caplog.text.count("event=timer_not_remembered function=tick") < 2:  # noqa: ASYNC110  no event
+            await asyncio.sleep(0.01)
+        with pytest.raises(TimeoutError):  # it waits for the next hour instead of having died
+            await asyncio.wait_for(listener.drain(), 0.2)
+
+
 async def test_after_a_run_the_next_hour_is_remembered(tmp_path: Path) -> None:
     runs = _Runs()
     listener = _listener(runs, tmp_path, lambda: NOW, runOnStartup=True)
