@@ -1,6 +1,5 @@
 """Makes `.venv` and installs into it, then starts `dev.py` again in it. Standard library only."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from devhost.progress import say, step
+from devhost.system import SYSTEM, LockTakenError
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -76,8 +76,7 @@ def enter(arguments: Sequence[str]) -> int:
 
 
 def _start_anew(arguments: Sequence[str]) -> NoReturn:
-    python = str(_venv_python())
-    os.execv(python, [python, str(ROOT / "dev.py"), *arguments])  # noqa: S606  no shell is wanted
+    SYSTEM.become([str(_venv_python()), str(ROOT / "dev.py"), *arguments])
 
 
 def prepare() -> None:
@@ -92,6 +91,7 @@ def prepare() -> None:
             _run([sys.executable, "-m", "venv", "--clear", str(VENV)], "Making .venv")
     with step("Installing Python packages into .venv (once)"):
         command = [str(_venv_python()), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+        command.append("--only-binary=:all:")  # no compiler is needed, and no package's code runs here
         _run([*command, "-r", str(ROOT / REQUIREMENTS[-1])], "Installing Python packages")
     stamp.write_text(wanted)
 
@@ -112,7 +112,7 @@ def explain(what: str, output: str) -> str:
 
 
 def _venv_python() -> Path:
-    return VENV / "bin" / "python"
+    return SYSTEM.venv_program(VENV, "python")
 
 
 def _is_this_python() -> bool:
@@ -157,10 +157,10 @@ def _alone() -> Iterator[None]:
         LOCAL.mkdir(exist_ok=True)
         with (LOCAL / "setup.lock").open("w") as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                SYSTEM.lock(lock, wait=False)
+            except LockTakenError:
                 say("Another set-up of this working copy is running; waiting for it.")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                SYSTEM.lock(lock, wait=True)
             yield
     except PermissionError as denied:
         raise SetupError(

@@ -1,21 +1,22 @@
 """Ends the parts of a local stack whose owner died without ending them (SIGKILL, a crash).
 
 A tiny process of its own: it is told the process groups over its standard input, and end of file there means
-that the owner is gone. Works on every POSIX system; standard library only, started without site-packages.
+that the owner is gone. Standard library only, started without site-packages.
 One gap is left: an owner killed between starting a part and naming it here, some microseconds.
 """
 
 import contextlib
-import os
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TextIO
 
+from devhost.system import SYSTEM
+
 GRACE_SECONDS = 3.0
-"""How long parts get after SIGTERM: Azurite writes its database to disk in that time."""
+"""How long parts get to end in order: Azurite writes its database to disk in that time."""
+_RUN = "import sys; sys.path.insert(0, sys.argv[1]); from devhost.guardian import main; main()"
 
 
 class Guardian:
@@ -24,11 +25,11 @@ class Guardian:
     def __init__(self) -> None:
         """Start the guardian process."""
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).resolve())],
+            [sys.executable, "-I", "-S", "-c", _RUN, str(Path(__file__).resolve().parent.parent)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,
             text=True,
+            **SYSTEM.popen_arguments,
         )
 
     def watch(self, group: int) -> None:
@@ -66,32 +67,17 @@ def guard(commands: TextIO) -> None:
 
 
 def end_groups(groups: set[int], grace: float) -> None:
-    """SIGTERM (and SIGCONT for frozen ones), `grace` seconds, then SIGKILL."""
+    """Ask them to end, wait up to `grace` seconds, then kill."""
     for group in groups:
-        signal_group(group, signal.SIGTERM)
-        signal_group(group, signal.SIGCONT)
+        SYSTEM.end_group(group)
     until = time.monotonic() + grace
-    while time.monotonic() < until and any(_alive(group) for group in groups):
+    while time.monotonic() < until and any(SYSTEM.group_lives(group) for group in groups):
         time.sleep(0.05)
     for group in groups:
-        signal_group(group, signal.SIGKILL)
+        SYSTEM.kill_group(group)
 
 
-def signal_group(group: int, number: int) -> None:
-    """Signal a process group; one that is gone is no error."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-
-
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
-
-
-if __name__ == "__main__":
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_IGN)
+def main() -> None:
+    """Guard what standard input names; only the owner's end ends this process."""
+    SYSTEM.ignore_stop()
     guard(sys.stdin)

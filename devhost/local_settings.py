@@ -26,10 +26,10 @@ def read_values(file: Path) -> dict[str, str]:
 
 
 def compose(
-    sample: Path, credentials: Credentials, overlay: Path | None, fixed: Mapping[str, str]
+    sample: Path | None, credentials: Credentials, overlay: Path | None, fixed: Mapping[str, str]
 ) -> dict[str, str]:
     """Sample values, generated secrets over them, then the user's file, then what the stack decides."""
-    values = read_values(sample)
+    values = read_values(sample) if sample is not None else {}
     values.update(credentials.settings)
     if overlay is not None:
         values.update(read_values(overlay))

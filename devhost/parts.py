@@ -1,8 +1,6 @@
 """One part of the local stack: a process that says on standard output when it is ready."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -12,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from devhost.guardian import Guardian, signal_group
+from devhost.guardian import Guardian
+from devhost.system import SYSTEM
 
 ReadReady = Callable[[str], Mapping[str, Any] | None]
 """Reads a line of standard output; answers what the part says of itself once it is ready, else None."""
@@ -58,7 +57,7 @@ class Run:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # the terminal's Ctrl-C is for the owner, who ends parts in order
+                **SYSTEM.popen_arguments,  # the terminal's Ctrl-C is for the owner, who ends parts in order
             )
         self.pid = self._process.pid
         guardian.watch(self.pid)
@@ -99,16 +98,20 @@ class Run:
         with self._settled:
             return self._settled.wait_for(lambda: self._exited, timeout)
 
-    def send(self, number: int) -> None:
-        """Signal the process itself, not its children; one that is gone is no error."""
+    def freeze(self) -> None:
+        """Stop the process itself, not its children; one that is gone is no error."""
         if not self._exited:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+            SYSTEM.freeze(self.pid)
+
+    def thaw(self) -> None:
+        """Let a frozen process go on."""
+        if not self._exited:
+            SYSTEM.thaw(self.pid)
 
     def terminate(self, grace: float) -> bool:
-        """SIGTERM and wait; after `grace` seconds SIGKILL. True when SIGTERM was enough."""
-        self.send(signal.SIGTERM)
-        self.send(signal.SIGCONT)
+        """Ask it to end in order and wait; after `grace` seconds kill it. True when asking was enough."""
+        if not self._exited:
+            SYSTEM.end(self.pid)
         in_order = self.wait_exit(grace)
         if not in_order:
             self.kill()
@@ -116,8 +119,9 @@ class Run:
         return in_order
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
-        self.send(signal.SIGKILL)
+        """End it at once, and wait until it is gone."""
+        if not self._exited:
+            SYSTEM.kill(self.pid)
         self.wait_exit(10)
 
     def last_lines(self, count: int = 12) -> str:
@@ -137,7 +141,7 @@ class Run:
 
     def _reap(self, reader: threading.Thread) -> None:
         self._process.wait()
-        signal_group(self.pid, signal.SIGKILL)  # its children go with it, as a platform ends a whole worker
+        SYSTEM.kill_group(self.pid)  # its children go with it, as a platform ends a whole worker
         reader.join(timeout=5)
         self._guardian.forget(self.pid)
         with self._settled:

@@ -9,6 +9,8 @@ import random
 import socket
 from collections.abc import Iterator
 
+from devhost.system import SYSTEM
+
 LOOPBACK = "127.0.0.1"
 _LOWEST, _HIGHEST = 20_000, 32_000
 _TRIES = 200
@@ -21,7 +23,7 @@ class NoFreePortError(RuntimeError):
 def is_free(port: int) -> bool:
     """Whether `port` can be listened on at loopback now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        SYSTEM.before_bind(probe)
         try:
             probe.bind((LOOPBACK, port))
             probe.listen(1)

@@ -17,31 +17,46 @@ def azurite(folder: StateFolder, ports: StoragePorts) -> PartSpec:
     return emulator.spec(paths.AZURITE_HOME, folder.path / "azurite", ports, folder.fresh_log("azurite"))
 
 
-def broker(folder: StateFolder, queues: Path, port: int) -> PartSpec:
-    """The local broker; it says its port and connection string when ready."""
+def broker(folder: StateFolder, queues: Path, port: int, clock: Path | None = None) -> PartSpec:
+    """The local broker; it says its port and connection string when ready, and follows the file `clock`."""
     data = folder.path / "broker"
     data.mkdir(exist_ok=True)
-    arguments = ["--config", queues, "--port", port, "--data", data]
+    arguments: list[object] = ["--config", queues, "--port", port, "--data", data]
+    if clock is not None:
+        arguments += ["--clock", clock]
     return _python("broker", "devhost.servicebus", arguments, folder)
 
 
 def host(
-    folder: StateFolder, app: Path, port: int, settings: Path, keys: Path, plugins: Sequence[str]
+    folder: StateFolder,
+    app: Path,
+    port: int,
+    settings: Path,
+    keys: Path,
+    plugins: Sequence[str],
+    worker_python: Path | None = None,
 ) -> PartSpec:
-    """The local Functions host; it says its address when ready."""
+    """The local Functions host, under a Python with the worker library if one is given.
+
+    It says its address when ready.
+    """
     state = folder.path / "host"
     state.mkdir(exist_ok=True)
     arguments: list[object] = ["--app", app, "--port", port, "--settings", settings, "--keys", keys]
     arguments += ["--state", state]
     for plugin in plugins:
         arguments += ["--plugin", plugin]
-    return _python("host", "devhost.functions", arguments, folder)
+    if worker_python is None:
+        return _python("host", "devhost.functions", arguments, folder)
+    return _python("host", "devhost.functions", [*arguments, "--worker", "library"], folder, worker_python)
 
 
-def _python(name: str, module: str, arguments: Sequence[object], folder: StateFolder) -> PartSpec:
+def _python(
+    name: str, module: str, arguments: Sequence[object], folder: StateFolder, python: Path | None = None
+) -> PartSpec:
     return PartSpec(
         name=name,
-        command=[sys.executable, "-m", module, *map(str, arguments)],
+        command=[str(python or sys.executable), "-m", module, *map(str, arguments)],
         read_ready=_read_json_line,
         log=folder.fresh_log(name),
         cwd=paths.ROOT,

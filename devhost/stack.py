@@ -1,67 +1,40 @@
 """The local stack: Azurite, the broker and the Functions host, for `dev.py` and for tests.
 
 Each part is a process of its own that can be killed, frozen, cut off and restarted alone. Methods block;
-call them through `asyncio.to_thread` where an event loop must go on. Linux and macOS.
+call them through `asyncio.to_thread` where an event loop must go on.
 """
 
-import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from devhost import paths, recipes
+from devhost import recipes
 from devhost.azurite import emulator
 from devhost.azurite.emulator import StoragePorts
 from devhost.credentials import Credentials, Source, load_or_create, read_sources, write_private
+from devhost.faults.clock import BrokerClock
 from devhost.faults.failpoints import FOLDER_SETTING
 from devhost.faults.proxy import Proxy
 from devhost.guardian import Guardian
+from devhost.links import Links
 from devhost.local_settings import compose, keys_document, queue_document, settings_document
 from devhost.parts import PartError, PartSpec, last_lines
 from devhost.ports import free_ports
+from devhost.stack_options import Part, StackOptions
 from devhost.state_folder import StateFolder
 from devhost.supervisor import Report, Supervised
+
+__all__ = ["Part", "Stack", "StackOptions"]
 
 _START_SECONDS = 90.0
 _SHOWN_LINES = 20
 _PORT_TAKEN = ("eaddrinuse", "address already in use", "is taken")
 
 
-class Part(StrEnum):
-    """The three processes."""
-
-    AZURITE = "azurite"
-    BROKER = "broker"
-    HOST = "host"
-
-
+_STOPPING = (Part.HOST, Part.BROKER, Part.AZURITE)
 _GRACE_SECONDS = {Part.HOST: 65.0, Part.BROKER: 10.0, Part.AZURITE: 15.0}
-
-
-@dataclass(frozen=True, slots=True)
-class StackOptions:
-    """What to start. Everything the stack writes goes under `state`."""
-
-    state: Path = paths.DEFAULT_STATE
-    app: Path = paths.ROOT
-    pipeline: Path = paths.PIPELINE
-    settings: Path | None = None
-    """A file of the user's in the form of `local.settings.json`, laid over the sample."""
-    extra_settings: Mapping[str, str] = field(default_factory=dict)
-    queues: Path = paths.QUEUE_CONFIG
-    queue_properties: Mapping[str, object] = field(default_factory=dict)
-    """Laid over every queue's properties, such as `{"LockDuration": "PT5S"}`."""
-    check: Callable[[Mapping[str, str]], None] | None = None
-    """Called with the app's settings before any part is started; what it raises is `Stack.start`'s error."""
-    http_port: int | None = None
-    failpoints: bool = False
-    """Load the fault plugin into the host; its folder is `Stack.failpoints`."""
-    proxied: bool = False
-    """Let the host reach storage and broker through `Stack.proxies` only."""
 
 
 class Stack:
@@ -73,9 +46,12 @@ class Stack:
         self.storage = ""
         self.servicebus = ""
         self.url = ""
+        self.client_url = ""
+        """The host's address for clients: through the proxy `host` if there is one."""
         self.values: dict[str, str] = {}
-        self.proxies: dict[str, Proxy] = {}
         self.failpoints = options.state / "failpoints"
+        self._links = Links()
+        self._clock_file = options.state / "clock.json"
         self.sources: list[Source] = []
         self._credentials = Credentials("", "", {})
         self._report = report or _to_stderr
@@ -84,6 +60,18 @@ class Stack:
         self._guardian: Guardian | None = None
         self._storage_ports = StoragePorts(0, 0, 0)
         self._broker_port = 0
+
+    @property
+    def proxies(self) -> Mapping[str, Proxy]:
+        """The proxies by name: `blob`, `table`, `queue`, `broker`, `host`, and each setting of `outside`."""
+        return self._links.proxies
+
+    @property
+    def clock(self) -> BrokerClock:
+        """Moves the broker's time; needs `StackOptions(clock=True)`."""
+        if not self.options.clock:
+            raise PartError("The broker runs by the system's time: start the stack with clock=True.")
+        return BrokerClock(self._clock_file)
 
     @property
     def operator_key(self) -> str:
@@ -102,7 +90,7 @@ class Stack:
     @property
     def pids(self) -> dict[str, int]:
         """The process ids of the lives that run now."""
-        return {part.value: self._parts[part].pid for part in (Part.HOST, Part.BROKER, Part.AZURITE)}
+        return {part.value: self._of(part).pid for part in _STOPPING if part in self.options.parts}
 
     def __enter__(self) -> Self:
         """Start everything and wait until it is ready."""
@@ -120,29 +108,32 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start Azurite, the broker and the host, in that order, and wait until each is ready."""
+        """Start Azurite, the broker and the host, as far as wanted, each when the one before is ready."""
         self._folder = StateFolder(self.options.state)
         self._guardian = Guardian()
-        self.sources = read_sources(self.options.pipeline)
+        self.sources = read_sources(self.options.pipeline) if self.options.pipeline else []
         self._credentials = load_or_create(self.options.state / "credentials.json", self.sources)
         self._check_settings()
         self.failpoints.mkdir(exist_ok=True)
         for old in self.failpoints.iterdir():
             old.unlink()
-        self._start_storage()
-        self._start_broker()
-        self._start_host()
+        start = {
+            Part.AZURITE: self._start_storage,
+            Part.BROKER: self._start_broker,
+            Part.HOST: self._start_host,
+        }
+        for part in Part:
+            if part in self.options.parts:
+                start[part]()
 
     def stop(self) -> None:
         """The host drains first, then the broker and Azurite end. Safe to call twice."""
         try:
-            for part in (Part.HOST, Part.BROKER, Part.AZURITE):
+            for part in _STOPPING:
                 if part in self._parts:
                     self._parts[part].stop(_GRACE_SECONDS[part])
         finally:
-            for proxy in self.proxies.values():
-                proxy.close()
-            self.proxies.clear()
+            self._links.close()
             if self._guardian is not None:
                 self._guardian.close()
                 self._guardian = None
@@ -152,15 +143,15 @@ class Stack:
 
     def lives(self, part: Part) -> int:
         """How often the part has been started."""
-        return self._parts[part].lives
+        return self._of(part).lives
 
     def pid(self, part: Part) -> int:
         """The process id of the part now."""
-        return self._parts[part].pid
+        return self._of(part).pid
 
     def log(self, part: Part) -> Path:
         """Everything the part wrote."""
-        return self._parts[part].spec.log
+        return self._of(part).spec.log
 
     def last_lines(self, part: Part) -> str:
         """The end of the part's log."""
@@ -168,19 +159,19 @@ class Stack:
 
     def wait_ready(self, part: Part, timeout: float = _START_SECONDS) -> None:
         """Wait until the part is ready, through restarts."""
-        self._parts[part].wait_ready(timeout)
+        self._of(part).wait_ready(timeout)
 
     def kill(self, part: Part, *, restart: bool = True) -> None:
         """SIGKILL. The supervisor starts it again at once unless `restart` is false (then `resume` does)."""
-        self._parts[part].kill(restart=restart)
+        self._of(part).kill(restart=restart)
 
     def end(self, part: Part) -> None:
         """SIGTERM and wait; it stays down until `resume`."""
-        self._parts[part].stop(_GRACE_SECONDS[part])
+        self._of(part).stop(_GRACE_SECONDS[part])
 
     def resume(self, part: Part) -> None:
         """Start a part that is down, on the port it had, and wait until it is ready."""
-        self._parts[part].start(_START_SECONDS)
+        self._of(part).start(_START_SECONDS)
 
     def restart(self, part: Part) -> None:
         """End the part in order and start it again."""
@@ -188,12 +179,19 @@ class Stack:
         self.resume(part)
 
     def freeze(self, part: Part) -> None:
-        """SIGSTOP: the process keeps its connections and answers nothing."""
-        self._parts[part].signal(signal.SIGSTOP)
+        """SIGSTOP: the process keeps its connections and answers nothing. Not on Windows."""
+        self._of(part).freeze()
 
     def thaw(self, part: Part) -> None:
         """SIGCONT."""
-        self._parts[part].signal(signal.SIGCONT)
+        self._of(part).thaw()
+
+    def _of(self, part: Part) -> Supervised:
+        if part not in self._parts:
+            raise PartError(
+                f"This stack has no {part} now; its parts are {', '.join(self._parts) or 'none'}."
+            )
+        return self._parts[part]
 
     def _start_storage(self) -> None:
         def make(folder: StateFolder) -> PartSpec:
@@ -201,13 +199,15 @@ class Stack:
             return recipes.azurite(folder, self._storage_ports)
 
         self._launch(Part.AZURITE, make)
-        self.storage = emulator.connection_string(self._storage_ports.blob, self._storage_ports.table)
+        ports = self._storage_ports
+        self.storage = emulator.connection_string(ports.blob, ports.table, ports.queue)
 
     def _start_broker(self) -> None:
         queues = self.options.state / "servicebus.json"
         write_private(queues, queue_document(self.options.queues, self.options.queue_properties))
+        clock = self._clock_file if self.options.clock else None
         ready = self._launch(
-            Part.BROKER, lambda folder: recipes.broker(folder, queues, port=free_ports(1)[0])
+            Part.BROKER, lambda folder: recipes.broker(folder, queues, free_ports(1)[0], clock)
         )
         self.servicebus = str(ready["connection_string"])
         self._broker_port = int(ready["port"])
@@ -218,47 +218,50 @@ class Stack:
             self.options.state / "settings.json",
             self.options.state / "keys.json",
         )
-        self.values = self._compose(*self._addresses_for_host())
+        self.values = self._compose(*self._addresses_for_host(), self._outside_for_host())
         write_private(settings, settings_document(self.values))
         write_private(keys, keys_document(self._credentials))
         plugins = ["devhost.faults.plugin"] if options.failpoints else []
 
         def make(folder: StateFolder) -> PartSpec:
             port = options.http_port or free_ports(1)[0]
-            return recipes.host(folder, options.app, port, settings, keys, plugins)
+            return recipes.host(folder, options.app, port, settings, keys, plugins, options.worker_python)
 
         self.url = str(self._launch(Part.HOST, make)["url"])
+        self.client_url = self._links.host(self.url) if options.proxied else self.url
 
     def _check_settings(self) -> None:
-        values = self._compose("not started yet", "not started yet")
+        values = self._compose("not started yet", "not started yet", self.options.outside)
         if self.options.check is not None:
             self.options.check(values)
 
-    def _compose(self, storage: str, servicebus: str) -> dict[str, str]:
-        fixed = {
-            "AzureWebJobsStorage": storage,
-            "ServiceBusConnection": servicebus,
-            "AFTERHOOK_PIPELINE": str(self.options.pipeline),
-            **self.options.extra_settings,
-        }
-        if self.options.failpoints:
+    def _compose(self, storage: str, servicebus: str, outside: Mapping[str, str]) -> dict[str, str]:
+        options = self.options
+        fixed: dict[str, str] = {}
+        if Part.AZURITE in options.parts:
+            fixed["AzureWebJobsStorage"] = storage
+        if Part.BROKER in options.parts:
+            fixed["ServiceBusConnection"] = servicebus
+        if options.pipeline is not None:
+            fixed["AFTERHOOK_PIPELINE"] = str(options.pipeline)
+        for name, value in options.extra_settings.items():
+            fixed[name] = value.replace("{servicebus}", servicebus).replace("{storage}", storage)
+        fixed.update(outside)
+        if options.failpoints:
             fixed[FOLDER_SETTING] = str(self.failpoints)
-        return compose(paths.SAMPLE_SETTINGS, self._credentials, self.options.settings, fixed)
+        return compose(options.sample, self._credentials, options.settings, fixed)
 
     def _addresses_for_host(self) -> tuple[str, str]:
-        if not self.options.proxied:
-            return self.storage, self.servicebus
-        ports = {
-            "blob": self._storage_ports.blob,
-            "table": self._storage_ports.table,
-            "broker": self._broker_port,
-        }
-        for name, port in ports.items():
-            self.proxies[name] = Proxy(port)
-        return (
-            emulator.connection_string(self.proxies["blob"].port, self.proxies["table"].port),
-            self.servicebus.replace(f":{self._broker_port}", f":{self.proxies['broker'].port}"),
-        )
+        parts, storage, servicebus = self.options.parts, self.storage, self.servicebus
+        if self.options.proxied and Part.AZURITE in parts:
+            storage = self._links.storage(self._storage_ports)
+        if self.options.proxied and Part.BROKER in parts:
+            servicebus = self._links.servicebus(servicebus, self._broker_port)
+        return storage, servicebus
+
+    def _outside_for_host(self) -> Mapping[str, str]:
+        outside = self.options.outside
+        return self._links.outside(outside) if self.options.proxied else outside
 
     def _launch(self, part: Part, make: Callable[[StateFolder], PartSpec]) -> Mapping[str, Any]:
         assert self._folder is not None

@@ -1,9 +1,10 @@
 """The folder a local stack keeps its data in: one stack at a time."""
 
-import fcntl
 import os
 from pathlib import Path
 from typing import IO
+
+from devhost.system import SYSTEM, LockTakenError
 
 
 class StateInUseError(RuntimeError):
@@ -28,8 +29,8 @@ class StateFolder:
                 f"{path} cannot be used for the stack's data: {fault.strerror}. Choose another with --state."
             ) from fault
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as taken:
+            SYSTEM.lock(self._lock, wait=False)
+        except LockTakenError as taken:
             self._lock.seek(0)
             owner = self._lock.read().strip() or "unknown"
             self._lock.close()
@@ -46,7 +47,7 @@ class StateFolder:
             not self.path.exists() or lock.exists()
         ):  # a folder that is someone's for other things stays as it is
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.path.chmod(0o700)
+            SYSTEM.make_private(self.path)
         self.logs.mkdir(mode=0o700, exist_ok=True)
         return lock.open("a+", encoding="utf-8")
 

@@ -1,6 +1,5 @@
 """Keeps one part of the local stack running, as the platform would: a part that dies is started again."""
 
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -8,6 +7,7 @@ from typing import Any
 
 from devhost.guardian import Guardian
 from devhost.parts import PartError, PartSpec, Run
+from devhost.system import SYSTEM
 
 Report = Callable[[str], None]
 
@@ -24,11 +24,7 @@ def restart_delay(quick_deaths: int) -> float:
 
 def describe_exit(code: int | None) -> str:
     """How a process ended, in words."""
-    if code is None:
-        return "has not ended"
-    if code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"ended with code {code}"
+    return "has not ended" if code is None else SYSTEM.describe_exit(code)
 
 
 def called(name: str) -> str:
@@ -55,10 +51,7 @@ class Supervised:
     @property
     def pid(self) -> int:
         """The process id of the life that is running now."""
-        run = self._run
-        if run is None or run.exited:
-            raise PartError(f"{called(self.spec.name)} is not running")
-        return run.pid
+        return self._running().pid
 
     @property
     def is_ready(self) -> bool:
@@ -72,11 +65,9 @@ class Supervised:
         Raises `PartError` with its last lines if this life ends or is not ready within `timeout` seconds.
         """
         with self._lock:
-            if self._wanted and self._run is not None:
-                return self._run.ready_info
-            self._wake.clear()
-            self._quick_deaths = 0
-            run = self._begin()
+            run = None if self._wanted else self._begin_anew()
+        if run is None:
+            return self.wait_ready(timeout)
         if not run.wait_ready(timeout):
             what = describe_exit(run.exit_code) if run.exited else f"was not ready after {timeout:.0f} s"
             run.terminate(grace=5)
@@ -89,13 +80,16 @@ class Supervised:
             self._on_exit(run)
         return run.ready_info
 
-    def wait_ready(self, timeout: float) -> None:
-        """Wait until some life is ready, through restarts; raise `PartError` after `timeout` seconds."""
+    def wait_ready(self, timeout: float) -> Mapping[str, Any]:
+        """Wait until some life is ready, through restarts; what it said when ready.
+
+        Raises `PartError` after `timeout` seconds.
+        """
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             run = self._run
             if run is not None and run.wait_ready(0.05):
-                return
+                return run.ready_info
             time.sleep(0.01)
         tail = self._run.last_lines() if self._run else ""
         raise PartError(
@@ -103,18 +97,18 @@ class Supervised:
         )
 
     def stop(self, grace: float) -> None:
-        """SIGTERM, up to `grace` seconds, then SIGKILL; it stays down until `launch`."""
+        """Ask it to end, and kill it after `grace` seconds; it stays down until `start`."""
         with self._lock:
             self._wanted = False
             self._wake.set()
             run = self._run
         if run is not None and not run.terminate(grace):
             self._report(
-                f"{called(self.spec.name)} did not end within {grace:.0f} s of SIGTERM; it was killed."
+                f"{called(self.spec.name)} did not end within {grace:.0f} s of being asked to; it was killed."
             )
 
     def kill(self, *, restart: bool) -> None:
-        """SIGKILL the process. With `restart` the supervisor brings it back, else it stays down."""
+        """End the process at once. With `restart` the supervisor brings it back, else it stays down."""
         with self._lock:
             if not restart:
                 self._wanted = False
@@ -123,12 +117,24 @@ class Supervised:
         if run is not None:
             run.kill()
 
-    def signal(self, number: int) -> None:
-        """Send a signal, such as SIGSTOP or SIGCONT, to the process that runs now."""
+    def freeze(self) -> None:
+        """Freeze the process that runs now: it keeps its connections and answers nothing."""
+        self._running().freeze()
+
+    def thaw(self) -> None:
+        """Let the frozen process go on."""
+        self._running().thaw()
+
+    def _running(self) -> Run:
         run = self._run
         if run is None or run.exited:
             raise PartError(f"{called(self.spec.name)} is not running")
-        run.send(number)
+        return run
+
+    def _begin_anew(self) -> Run:
+        self._wake.clear()
+        self._quick_deaths = 0
+        return self._begin()
 
     def _begin(self) -> Run:
         self.lives += 1
@@ -163,8 +169,8 @@ class Supervised:
 def _died_quickly(run: Run) -> bool:
     if not run.was_ready:
         return True
-    killed_from_outside = run.exit_code == -signal.SIGKILL
-    return not killed_from_outside and time.monotonic() - run.started_at < STEADY_SECONDS
+    was_killed = run.exit_code is not None and SYSTEM.was_killed(run.exit_code)
+    return not was_killed and time.monotonic() - run.started_at < STEADY_SECONDS
 
 
 def _obituary(run: Run, delay: float, *, show_log: bool) -> str:

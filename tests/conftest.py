@@ -6,7 +6,24 @@ from pathlib import Path
 import pytest
 
 from devhost.azurite.install import AzuriteError
+from devhost.functions.worker.choice import WorkerKind
+from tests.support import host_worker
 from tests.support.storage import Azurite, running_azurite
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--worker",
+        type=WorkerKind,
+        choices=list(WorkerKind),
+        default=WorkerKind.OWN,
+        help="what indexes and invokes in the local host: its own worker, or Azure's library on Python 3.13",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    host_worker.choose(config.getoption("--worker"))
+
 
 SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
 """Folders whose modules wait for real processes: started first, no worker ends long after the others."""

@@ -21,19 +21,22 @@ _LISTENING = re.compile(r"Azurite Table service is successfully listening")
 
 @dataclass(frozen=True, slots=True)
 class StoragePorts:
-    """Where the three services listen. Queues are not used here, but Azurite starts them too."""
+    """Where the three services listen. Afterhook uses no storage queues, but Azurite starts them too."""
 
     blob: int
     table: int
     queue: int
 
 
-def connection_string(blob: int, table: int) -> str:
+def connection_string(blob: int, table: int, queue: int | None = None) -> str:
     """What every storage SDK takes, for these ports."""
-    return (
-        f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
-        f"BlobEndpoint=http://{LOOPBACK}:{blob}/{ACCOUNT};TableEndpoint=http://{LOOPBACK}:{table}/{ACCOUNT};"
+    ports = {"Blob": blob, "Table": table, "Queue": queue}
+    endpoints = "".join(
+        f"{service}Endpoint=http://{LOOPBACK}:{port}/{ACCOUNT};"
+        for service, port in ports.items()
+        if port is not None
     )
+    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};{endpoints}"
 
 
 def spec(home: Path, data: Path, ports: StoragePorts, log: Path) -> PartSpec:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devhost.progress import step
+from devhost.system import SYSTEM
 
 HERE = Path(__file__).resolve().parent
 _STAMP = ".installed"
@@ -31,7 +32,7 @@ def node_home() -> Path:
 
 def node() -> Path:
     """The Node.js executable."""
-    return node_home() / "bin" / "node"
+    return SYSTEM.node_program(node_home())
 
 
 def main_script(home: Path) -> Path:
@@ -81,7 +82,7 @@ def _wanted() -> str:
 
 
 def _npm(arguments: Sequence[str], cwd: Path) -> None:
-    script = node_home() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    script = SYSTEM.npm_script(node_home())
     path = f"{node().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     try:
         done = subprocess.run(

@@ -1,9 +1,7 @@
 """The commands of `dev.py`, run in `.venv`."""
 
-import signal
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import FrameType
 
 from devhost.azurite.install import AzuriteError
 from devhost.configuration_check import ConfigurationRefusedError
@@ -13,6 +11,7 @@ from devhost.parts import PartError
 from devhost.ports import NoFreePortError
 from devhost.progress import say
 from devhost.state_folder import StateFolderError, StateInUseError
+from devhost.system import SYSTEM
 
 _MODULES = {"demo": "devhost.commands.demo", "up": "devhost.commands.up", "test": "devhost.commands.checks"}
 
@@ -32,8 +31,7 @@ PROBLEMS = (
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command, `demo`, `up` or `test`, with its options; its exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    SYSTEM.interrupt_on_stop()
     try:
         return _dispatch(list(arguments))
     except PROBLEMS as problem:
@@ -48,7 +46,3 @@ def _dispatch(arguments: list[str]) -> int:
     name, *rest = arguments
     command: Callable[[Sequence[str]], int] = import_module(_MODULES[name]).main
     return command(rest)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

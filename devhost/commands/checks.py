@@ -10,6 +10,7 @@ from pathlib import Path
 from devhost import paths
 from devhost.azurite import install
 from devhost.progress import say
+from devhost.system import SYSTEM
 
 WORKERS = 4
 """More than the cores of a small machine: the tests wait for real processes more than they compute."""
@@ -84,4 +85,4 @@ def _verdict(code: int) -> str:
 
 
 def _tool(name: str) -> str:
-    return str(Path(sys.executable).with_name(name))
+    return str(SYSTEM.venv_program(Path(sys.prefix), name))

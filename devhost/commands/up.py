@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from devhost.ports import is_free
 from devhost.progress import say, step
 from devhost.provision import provision
 from devhost.stack import Part, Stack, StackOptions
+from devhost.system import SYSTEM
 from devhost.tour.client import Client, TourError
 
 _HIGHEST_PORT = 65_535
@@ -47,8 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         if trouble:
             say(f"{trouble} The host's log: {stack.log(Part.HOST)}")
         _announce(stack, as_json=options.json)
-        while True:
-            signal.pause()
+        SYSTEM.wait_for_stop()
     except KeyboardInterrupt:
         say("Stopping: running work is finished first. Ctrl-C again ends it at once.")
         return 0

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
-import signal
 import sys
 from pathlib import Path
+from typing import assert_never
 
-from devhost.faults.failpoints import FOLDER_SETTING
+from devhost.faults.failpoints import FOLDER_SETTING, Action, Arming
+from devhost.system import SYSTEM
 from shared import failpoints
 
 _POLL_SECONDS = 0.01
@@ -32,28 +33,33 @@ class FailpointHook:
         armed = f"{self._folder}/{name}"
         try:
             with open(armed) as file:  # noqa: ASYNC230, PTH123  a tiny local file; the usual case is that none is there
-                action, _, argument = file.read().partition(" ")
+                arming = Arming.read(file.read())
         except FileNotFoundError:
             return
-        if action == "kill" and int(argument) > 1:
-            _rewrite(armed, f"kill {int(argument) - 1}")
-            return
-        if _consume(armed):
-            await self._act(name, action, argument)
+        if self._count(name, arming) >= arming.hit and _consume(armed):
+            await self._act(name, arming)
 
-    async def _act(self, name: str, action: str, argument: str) -> None:
-        match action:
-            case "kill":
+    def _count(self, name: str, arming: Arming) -> int:
+        """One more hit of this arming; those counted for an earlier one do not count."""
+        file = Path(f"{self._folder}/{name}.hits")
+        token, _, count = file.read_text().partition(" ")
+        hits = 1 + (int(count) if token == arming.token else 0)
+        _rewrite(str(file), f"{arming.token} {hits}")
+        return hits
+
+    async def _act(self, name: str, arming: Arming) -> None:
+        match arming.action:
+            case Action.KILL:
                 print(f"failpoint {name}: killing this process", file=sys.stderr, flush=True)
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "hold":
+                SYSTEM.kill(os.getpid())
+            case Action.HOLD:
                 await self._hold(name)
-            case "sleep":
-                await asyncio.sleep(float(argument))
-            case "error":
+            case Action.SLEEP:
+                await asyncio.sleep(arming.seconds)
+            case Action.ERROR:
                 raise OSError(f"failpoint {name}")
             case _:
-                raise ValueError(f"failpoint {name}: unknown action {action!r}")
+                assert_never(arming.action)
 
     async def _hold(self, name: str) -> None:
         _rewrite(f"{self._folder}/{name}.held", "")
@@ -65,7 +71,7 @@ class FailpointHook:
 def _consume(path: str) -> bool:
     """Take the file away; of several that try, one succeeds, and nobody ever does again."""
     try:
-        Path(path).rename(f"{path}.done")
+        Path(path).replace(f"{path}.done")
     except FileNotFoundError:
         return False
     return True

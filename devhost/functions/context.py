@@ -1,86 +1,20 @@
-"""The invocation context (`func.Context`) and its W3C trace context."""
+"""Where an invocation belongs in a distributed trace (W3C trace context)."""
 
 import re
 import secrets
-import threading
-from typing import Any
-
-import azure.functions as func
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
-_local = threading.local()
 
 
+@dataclass(frozen=True, slots=True)
 class TraceContext:
-    """Where an invocation belongs in a distributed trace."""
+    """What the host hands to the worker of it (RpcTraceContext)."""
 
-    def __init__(self, parent: str, state: str) -> None:
-        self._parent = parent
-        self._state = state
-
-    @property
-    def trace_parent(self) -> str:
-        return self._parent
-
-    @property
-    def trace_state(self) -> str:
-        return self._state
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        return {}
-
-
-class RetryContext:
-    """No retry policy is in force: a first and only run."""
-
-    @property
-    def retry_count(self) -> int:
-        return 0
-
-    @property
-    def max_retry_count(self) -> int:
-        return 0
-
-    @property
-    def exception(self) -> Any:
-        return None
-
-
-class InvocationContext(func.Context):
-    """What a `context` parameter receives."""
-
-    def __init__(
-        self, function_name: str, function_directory: str, invocation_id: str, trace: TraceContext
-    ) -> None:
-        self._function_name = function_name
-        self._function_directory = function_directory
-        self._invocation_id = invocation_id
-        self._trace = trace
-
-    @property
-    def invocation_id(self) -> str:
-        return self._invocation_id
-
-    @property
-    def thread_local_storage(self) -> Any:
-        return _local
-
-    @property
-    def function_name(self) -> str:
-        return self._function_name
-
-    @property
-    def function_directory(self) -> str:
-        return self._function_directory
-
-    @property
-    def trace_context(self) -> Any:
-        return self._trace
-
-    @property
-    def retry_context(self) -> Any:
-        return RetryContext()
+    trace_parent: str
+    trace_state: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def child_trace(traceparent: str | None, tracestate: str | None = None) -> TraceContext:

@@ -1,10 +1,10 @@
-"""What the host knows of a function: its trigger, how to call it and what it may return."""
+"""What the host knows of a function: its trigger and whether it returns something."""
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from devhost.functions.retry import RetryPolicy
 
 HTTP_TRIGGER = "httpTrigger"
 SERVICE_BUS_TRIGGER = "serviceBusTrigger"
@@ -15,23 +15,17 @@ GENERIC = "generic"
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    """One function, checked against its bindings."""
+    """One function, as its worker indexed it."""
 
+    id: str
+    """The worker's own; invocations name the function by it."""
     name: str
-    call: Callable[..., Any]
-    script_directory: Path
     trigger: Mapping[str, Any]
     """The trigger binding in function.json form, settings resolved."""
-    trigger_converter: str
-    """The binding type whose converter makes the argument; `generic` for `str` and `bytes`."""
-    requires_context: bool
-    return_binding: str | None
-    """The type of the `$return` binding, if there is one."""
-    return_type: type | None
-
-    @property
-    def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.call)
+    has_return: bool
+    """Whether there is a `$return` binding."""
+    retry: RetryPolicy | None = None
+    """Honoured for a timer only."""
 
     @property
     def trigger_type(self) -> str:
@@ -40,3 +34,8 @@ class FunctionDefinition:
     @property
     def trigger_parameter(self) -> str:
         return str(self.trigger["name"])
+
+
+def script_name(environment: Mapping[str, str]) -> str:
+    """The app's file: the app setting PYTHON_SCRIPT_FILE_NAME, else function_app.py."""
+    return environment.get("PYTHON_SCRIPT_FILE_NAME", "function_app.py")

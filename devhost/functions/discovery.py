@@ -1,48 +1,55 @@
-"""Import the app and read its functions, as the Python worker indexes a v2 app."""
+"""Let the worker index the app, and check that this host can serve what it found."""
 
-import importlib
-import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
-
-from azure.functions import FunctionRegister
 
 from devhost.functions.definitions import (
     HTTP_TRIGGER,
     SERVICE_BUS_TRIGGER,
     TIMER_TRIGGER,
     FunctionDefinition,
+    script_name,
 )
 from devhost.functions.errors import FunctionLoadError, StartError
 from devhost.functions.log import host_log
+from devhost.functions.retry import FOR_EVER
 from devhost.functions.settings import AppSettings
-from devhost.functions.signature import SignatureCheck
+from devhost.functions.worker.protocol import IndexedFunction, Worker
 
 _TRIGGERS = (HTTP_TRIGGER, SERVICE_BUS_TRIGGER, TIMER_TRIGGER)
 _OUTPUTS = ("http",)
-_MODULE = "function_app"
+_RETURN = "$return"
+# Utility.IsValidFunctionName in Azure/azure-functions-host.
+_NAME = re.compile(r"(?!host$)[a-z][a-z0-9_-]{0,127}", re.IGNORECASE)
 
 
-def load_functions(app_directory: Path, settings: AppSettings) -> list[FunctionDefinition]:
-    """Import `function_app` from the app's folder and return its functions in the host's order (by name).
+async def load_functions(
+    worker: Worker, app_directory: Path, settings: AppSettings
+) -> list[FunctionDefinition]:
+    """The app's functions in the host's order (by name).
 
     Raises StartError with every problem that can be known.
     """
-    functions = _functions_of(_import_app(app_directory))
+    script = app_directory / script_name(os.environ)
+    if not script.is_file():
+        raise StartError(f"{script} does not exist; --app must name the folder of {script.name}")
+    sys.path.insert(0, str(app_directory))
     definitions: list[FunctionDefinition] = []
-    problems: list[str] = []
-    for function in functions:
+    indexed = await worker.index(app_directory)
+    problems = _problems_of_names([function.name for function in indexed])
+    for function in indexed:
         try:
-            definitions.append(_define(function, app_directory, settings))
+            definitions.append(_define(function, settings))
         except StartError as error:
             problems += error.problems
     if problems:
         raise StartError(problems)
     if not definitions:
-        raise StartError(f"0 functions found in {app_directory / (_MODULE + '.py')}")
+        raise StartError(f"0 functions found in {script}")
     return sorted(definitions, key=lambda definition: definition.name.upper())
 
 
@@ -60,81 +67,71 @@ def without_disabled(
     return kept
 
 
-def _import_app(app_directory: Path) -> ModuleType:
-    script = app_directory / f"{_MODULE}.py"
-    if not script.is_file():
-        raise StartError(f"{script} does not exist; --app must name the folder of function_app.py")
-    sys.path.insert(0, str(app_directory))
-    try:
-        return importlib.import_module(_MODULE)
-    except ModuleNotFoundError as error:
-        raise StartError(
-            f"{type(error).__name__}: {error}. Cannot find module. Please check the requirements.txt file "
-            "for the missing module."
-        ) from error
-    except Exception as error:
-        raise StartError(f"importing {script} failed: {type(error).__name__}: {error}") from error
+def _problems_of_names(names: list[str]) -> list[str]:
+    """The host's own rules, which the worker does not know."""
+    problems = [f"'{name}' is not a valid function name." for name in names if not _NAME.fullmatch(name)]
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            problems.append(f"the names {other!r} and {name!r} differ in case only; the host tells no case")
+    return problems
 
 
-def _functions_of(module: ModuleType) -> list[Any]:
-    apps = [
-        value for name in dir(module) if isinstance(value := getattr(module, name, None), FunctionRegister)
-    ]
-    if not apps:
-        raise StartError(f"Could not find top level function app instances in {_MODULE}.py.")
-    if len(apps) > 1:
-        raise StartError(
-            f"More than one {type(apps[0]).__name__} or other top level function app instances are defined."
-        )
-    try:
-        return list(apps[0].get_functions())
-    except (ValueError, TypeError) as error:
-        raise StartError(str(error)) from error
-
-
-def _define(function: Any, app_directory: Path, settings: AppSettings) -> FunctionDefinition:
-    name = function.get_function_name()
-    bindings = [json.loads(raw) for raw in function.get_raw_bindings()]
-    _check_supported(name, bindings)
-    check = SignatureCheck(name, function.get_user_function(), bindings)
-    converters = check.check_parameters()
-    return_binding, return_type = check.check_return()
-    trigger = next(binding for binding in bindings if binding["type"] in _TRIGGERS)
+def _define(function: IndexedFunction, settings: AppSettings) -> FunctionDefinition:
+    trigger = _trigger_of(function)
     try:
         resolved = settings.resolve_all(trigger)
     except StartError as error:
-        raise FunctionLoadError(name, "; ".join(error.problems)) from None
-    if function.get_settings_dict("retry_policy"):
-        _warn_of_retry(name, trigger)
+        raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
+    _check_retry(function)
+    if function.retry_policy is not None and trigger["type"] != TIMER_TRIGGER:
+        _warn_of_retry(function.name, trigger)
     return FunctionDefinition(
-        name=name,
-        call=function.get_user_function(),
-        script_directory=app_directory,
+        id=function.id,
+        name=function.name,
         trigger=resolved,
-        trigger_converter=converters[trigger["name"]],
-        requires_context=check.requires_context(),
-        return_binding=return_binding,
-        return_type=return_type,
+        has_return=any(binding["name"] == _RETURN for binding in function.bindings),
+        retry=function.retry_policy,
     )
 
 
-def _check_supported(name: str, bindings: list[Mapping[str, Any]]) -> None:
-    unknown = {str(b["type"]) for b in bindings} - {*_TRIGGERS, *_OUTPUTS}
+def _trigger_of(function: IndexedFunction) -> Mapping[str, Any]:
+    types = {str(binding["type"]) for binding in function.bindings}
+    unknown = types - {*_TRIGGERS, *_OUTPUTS}
     if unknown:
         listed = ", ".join(sorted(unknown))
         raise FunctionLoadError(
-            name,
+            function.name,
             f"the binding type(s) '{listed}' are not registered; this host has {', '.join(_TRIGGERS)}, http",
         )
+    trigger = next(binding for binding in function.bindings if binding["type"] in _TRIGGERS)
+    for binding in function.bindings:
+        if binding is not trigger and binding["name"] != _RETURN:
+            raise FunctionLoadError(
+                function.name,
+                f"the output parameter {binding['name']!r} is not supported by this host; return the answer",
+            )
+    return trigger
+
+
+def _check_retry(function: IndexedFunction) -> None:
+    policy = function.retry_policy
+    if policy is None:
+        return
+    if policy.max_retry_count < FOR_EVER:
+        raise FunctionLoadError(
+            function.name,
+            f"retry: max_retry_count: {policy.max_retry_count} is no count; {FOR_EVER} is for no limit",
+        )
+    if policy.minimum > policy.maximum:
+        raise FunctionLoadError(function.name, "retry: minimum_interval is longer than maximum_interval")
 
 
 def _warn_of_retry(name: str, trigger: Mapping[str, Any]) -> None:
-    """Retry policies exist for timers, not for Service Bus; nothing may depend on them here."""
+    """The decorator looks alive, and the platform does nothing with it but for timers."""
     host_log.warning(
-        "event=retry_policy_ignored function=%s trigger=%s reason=%s",
+        "event=retry_policy_ignored function=%s trigger=%s reason=the platform ignores it for this trigger",
         name,
         trigger["type"],
-        "this host runs a timer once"
-        if trigger["type"] == TIMER_TRIGGER
-        else "the platform ignores it for this trigger",
     )

@@ -1,37 +1,66 @@
 """A function's HTTP result, turned into what goes on the wire."""
 
-from http.cookies import SimpleCookie
-from typing import Any
+from collections.abc import Iterator
+from urllib.parse import quote
 
 from aiohttp import web
-from azure.functions.meta import Datum
 from multidict import CIMultiDict
+
+from devhost.functions.worker.protocol import Cookie, HttpResult
 
 # The server frames the body itself.
 _OWN_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
+# Kestrel refuses to write a body to these.
+_WITHOUT_BODY = frozenset({204, 205, 304})
 
 
-def to_response(datum: Datum) -> web.Response:
-    """Build the response from what HttpResponseConverter gave. Raises ValueError if HTTP cannot carry it."""
-    if datum.type == "string":
-        return web.Response(text=str(datum.value))
-    value: dict[str, Any] = datum.value
+def to_response(result: HttpResult | str) -> web.Response:
+    """Build the response from what the worker gave. Raises ValueError if HTTP cannot carry it."""
+    if isinstance(result, str):
+        return web.Response(text=result)
     headers: CIMultiDict[str] = CIMultiDict()
-    for name, header in value["headers"].items():
+    for name, value in result.headers.items():
         if name.lower() not in _OWN_HEADERS:
-            _refuse_line_breaks(name, header.value)
-            headers[name] = header.value
-    for cookie in value["cookies"] or ():
-        _add_cookie(headers, cookie)
-    status = int(value["status_code"].value)
+            _refuse_line_breaks(name, value)
+            headers[name] = value
+    for cookie in result.cookies:
+        headers.add("Set-Cookie", set_cookie(cookie))
+    status = int(result.status)
     if not 200 <= status <= 599:
         raise ValueError(f"{status} is no HTTP status a function can answer with")
-    return web.Response(status=status, headers=headers, body=value["body"].value)
+    if result.body and status in _WITHOUT_BODY:
+        raise ValueError(f"an answer with status {status} has no body, but the function gave one")
+    return web.Response(status=status, headers=headers, body=result.body)
 
 
-def _add_cookie(headers: CIMultiDict[str], cookie: SimpleCookie) -> None:
-    for morsel in cookie.values():
-        headers.add("Set-Cookie", morsel.OutputString())
+def set_cookie(cookie: Cookie) -> str:
+    """A Set-Cookie header in ASP.NET Core's form, which escapes the value and sets a path of its own.
+
+    Source: ResponseCookies and SetCookieHeaderValue in dotnet/aspnetcore.
+    """
+    text = "; ".join([f"{cookie.name}={quote(cookie.value, safe='')}", *_attributes(cookie)])
+    _refuse_line_breaks("Set-Cookie", text)
+    return text
+
+
+def _attributes(cookie: Cookie) -> Iterator[str]:
+    if cookie.expires is not None:
+        yield f"expires={cookie.expires:%a, %d %b %Y %H:%M:%S} GMT"
+    if cookie.max_age is not None:
+        if cookie.max_age < 0:
+            raise ValueError(f"cookie {cookie.name!r}: a negative max-age")
+        yield f"max-age={int(cookie.max_age)}"
+    if cookie.domain:
+        yield f"domain={cookie.domain}"
+    path = "/" if cookie.path is None else cookie.path
+    if path:
+        yield f"path={path}"
+    if cookie.secure:
+        yield "secure"
+    if cookie.same_site:
+        yield f"samesite={cookie.same_site}"
+    if cookie.http_only:
+        yield "httponly"
 
 
 def _refuse_line_breaks(name: str, value: str) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from aiohttp import web
 from azure.functions.meta import Datum
 
-from devhost.functions import convert
 from devhost.functions.context import child_trace
+from devhost.functions.cors import CorsPolicy
 from devhost.functions.http_data import (
     Target,
     http_datum,
@@ -19,6 +19,7 @@ from devhost.functions.http_data import (
     request_url,
     scheme_of,
 )
+from devhost.functions.http_protocol import HttpServer
 from devhost.functions.http_response import to_response
 from devhost.functions.http_routing import HttpRoute, Router
 from devhost.functions.invocation import Invoker
@@ -29,8 +30,6 @@ DEFAULT_BODY_LIMIT = 104_857_600
 """Bytes; the app setting FUNCTIONS_REQUEST_BODY_SIZE_LIMIT changes it."""
 ANSWER_SECONDS = 230.0
 """The platform's load balancer waits no longer for an answer; the function runs on."""
-_HEADER_LIMIT = 32_768
-_LINE_LIMIT = 8_192
 
 
 class HttpFront:
@@ -44,29 +43,23 @@ class HttpFront:
         *,
         body_limit: int = DEFAULT_BODY_LIMIT,
         answer_seconds: float = ANSWER_SECONDS,
+        cors: CorsPolicy | None = None,
     ) -> None:
         self._router = router
         self._keys = keys
         self._invoker = invoker
         self._body_limit = body_limit
         self._answer_seconds = answer_seconds
+        self._cors = cors
         self._stopping = False
         self._calls: set[asyncio.Task[web.Response]] = set()
-        app = web.Application(client_max_size=body_limit)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        # The body must reach the function as it was sent, so a compressed one stays compressed.
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            auto_decompress=False,
-            max_line_size=_LINE_LIMIT,
-            max_field_size=_HEADER_LIMIT,
-            shutdown_timeout=1.0,
-        )
+        self._runner: web.ServerRunner | None = None
         self._site: web.SockSite | None = None
 
     async def start(self, port: int) -> int:
         """Listen on `port` (0: a free one) and return the port."""
+        server = HttpServer(self._handle, body_limit=self._body_limit)
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await self._runner.setup()
         listener = socket.create_server(("127.0.0.1", port), backlog=512)
         self._site = web.SockSite(self._runner, listener)
@@ -80,12 +73,14 @@ class HttpFront:
             await self._site.stop()
 
     async def close(self) -> None:
-        await self._runner.cleanup()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
-    async def _handle(self, request: web.Request) -> web.Response:
+    async def _handle(self, request: web.BaseRequest) -> web.Response:
         started = time.monotonic()
         target = parse_target(request.raw_path)
-        response = await self._answer(request, target)
+        headers = _headers_of(request)
+        response = web.Response(status=400) if headers is None else await self._pass(request, target, headers)
         host_log.info(
             "event=http method=%s path=%r status=%d ms=%d",
             request.method,
@@ -95,13 +90,24 @@ class HttpFront:
         )
         return response
 
-    async def _answer(self, request: web.Request, target: Target) -> web.Response:
+    async def _pass(
+        self, request: web.BaseRequest, target: Target, headers: Mapping[str, str]
+    ) -> web.Response:
+        """Through the CORS layer, if there is one, to the functions."""
+        if self._cors is None:
+            return await self._answer(request, target, headers)
+        preflight = self._cors.preflight(request.method, headers)
+        if preflight is not None:
+            return web.Response(status=204, headers=preflight)
+        response = await self._answer(request, target, headers)
+        response.headers.update(self._cors.headers_for(headers.get("origin")))
+        return response
+
+    async def _answer(
+        self, request: web.BaseRequest, target: Target, headers: Mapping[str, str]
+    ) -> web.Response:
         if self._stopping:
             return web.Response(status=503, headers={"Connection": "close"})
-        try:
-            headers = join_headers(request.raw_headers)
-        except UnicodeDecodeError:
-            return web.Response(status=400)
         found = self._router.find(request.method, target.path)
         if found is None:
             return _homepage() if target.path == "/" else web.Response(status=404)
@@ -135,18 +141,25 @@ class HttpFront:
     async def _call(self, route: HttpRoute, datum: Datum, headers: Mapping[str, str]) -> web.Response:
         function = route.function
         try:
-            argument = convert.decode(function, datum)
             trace = child_trace(headers.get("traceparent"), headers.get("tracestate"))
-            result = await self._invoker.invoke(function, argument, trace)
+            result = await self._invoker.invoke(function, datum, trace)
         except Exception:  # noqa: BLE001 - whatever the function raises is its 500; the invoker has logged it
             return web.Response(status=500)
-        if function.return_binding is None:
+        if result is None:
             return web.Response(status=204)
         try:
-            return to_response(convert.encode(function, result))
+            return to_response(result)
         except Exception as error:  # noqa: BLE001 - a result HTTP cannot carry is the function's 500
             host_log.error("event=bad_result function=%s", function.name, exc_info=error)
             return web.Response(status=500)
+
+
+def _headers_of(request: web.BaseRequest) -> dict[str, str] | None:
+    """None when they are no UTF-8."""
+    try:
+        return join_headers(request.raw_headers)
+    except UnicodeDecodeError:
+        return None
 
 
 def _given_key(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:

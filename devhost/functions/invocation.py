@@ -1,4 +1,4 @@
-"""Run functions: async ones on the event loop, sync ones in a thread pool, each under `functionTimeout`."""
+"""Have functions run by the worker, each under `functionTimeout`."""
 
 import asyncio
 import json
@@ -7,19 +7,23 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from types import MappingProxyType
 
-from devhost.functions.context import InvocationContext, TraceContext
+from azure.functions.meta import Datum
+
+from devhost.functions.context import TraceContext
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.log import host_log
+from devhost.functions.retry import FIRST_RUN, RetryState
 from devhost.functions.watchdog import Watchdog
+from devhost.functions.worker.protocol import FunctionFailed, Invocation, Result, Worker
 
 WORKER_DIED = 70
 """Exit code when a function overran `functionTimeout` or ended the process: a supervisor starts a new one."""
 
 _LONGEST_TEXT = 300
+_NO_METADATA: Mapping[str, Datum] = MappingProxyType({})
 
 
 def die(reason: str) -> None:
@@ -33,9 +37,9 @@ class Invoker:
     """Calls functions and knows how many are running."""
 
     def __init__(
-        self, timeout: timedelta | None, threads: int | None = None, on_death: Callable[[str], None] = die
+        self, timeout: timedelta | None, worker: Worker, on_death: Callable[[str], None] = die
     ) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="function")
+        self._worker = worker
         self._watchdog = (
             None
             if timeout is None
@@ -55,54 +59,62 @@ class Invoker:
         await self._idle.wait()
 
     async def invoke(
-        self, function: FunctionDefinition, argument: Any, trace: TraceContext, *, repeat: bool = False
-    ) -> Any:
-        """Call the function with its trigger argument and return what it returned.
+        self,
+        function: FunctionDefinition,
+        data: Datum,
+        trace: TraceContext,
+        metadata: Mapping[str, Datum] = _NO_METADATA,
+        *,
+        retry: RetryState = FIRST_RUN,
+        repeat: bool = False,
+    ) -> Result:
+        """Call the function with its trigger's data and metadata, and return what it returned.
 
-        Its exception passes through, and is logged with its trace unless this is the `repeat` of a call that
-        failed before. A value returned without a `$return` binding raises RuntimeError, after
-        the function's work is done.
+        Raises FunctionFailed, which is logged with its trace unless this is the `repeat` of a call that
+        failed before. A function that lets an `asyncio.CancelledError` escape, or anything else that is no
+        `Exception`, is never answered by the worker, so its call does not end before `functionTimeout`.
         """
-        invocation_id = str(uuid.uuid4())
-        label = f"function={function.name} invocation={invocation_id}"
-        arguments = self._arguments(function, argument, invocation_id, trace)
+        invocation = Invocation(
+            id=str(uuid.uuid4()),
+            function_id=function.id,
+            parameter=function.trigger_parameter,
+            data=data,
+            metadata=metadata,
+            trace=trace,
+            retry=retry,
+        )
+        label = f"function={function.name} invocation={invocation.id}"
         started = time.monotonic()
-        self._enter(invocation_id, label)
+        self._enter(invocation.id, label)
         try:
-            result = await self._call(function, arguments, label)
-            _check_result(function, result)
-        except Exception as error:
-            _log_failure(label, _since(started), error, trace=not repeat)
+            result = await self._call(invocation, label)
+        except FunctionFailed as failure:
+            _log_failure(label, _since(started), failure, trace=not repeat)
             raise
         finally:
-            self._leave(invocation_id)
+            self._leave(invocation.id)
         host_log.info("event=executed %s ms=%d", label, _since(started))
         return result
 
-    @staticmethod
-    def _arguments(
-        function: FunctionDefinition, argument: Any, invocation_id: str, trace: TraceContext
-    ) -> dict[str, Any]:
-        arguments = {function.trigger_parameter: argument}
-        if function.requires_context:
-            arguments["context"] = InvocationContext(
-                function.name, str(function.script_directory), invocation_id, trace
-            )
-        return arguments
-
-    async def _call(self, function: FunctionDefinition, arguments: Mapping[str, Any], label: str) -> Any:
+    async def _call(self, invocation: Invocation, label: str) -> Result:
         try:
-            if function.is_async:
-                return await function.call(**arguments)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, lambda: function.call(**arguments))
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            raise RuntimeError("the function let an asyncio.CancelledError escape") from None
+            return await self._worker.invoke(invocation)
+        except (Exception, GeneratorExit):
+            raise
         except (SystemExit, KeyboardInterrupt) as error:
             self._on_death(f"{label} reason=the function raised {type(error).__name__}")
             raise
+        except BaseException as error:
+            if _is_being_cancelled():
+                raise
+            host_log.error(
+                "event=never_answered %s reason=the function let %s escape, which is no Exception",
+                label,
+                type(error).__name__,
+                exc_info=error,
+            )
+        await asyncio.Event().wait()
+        return None
 
     def _enter(self, invocation_id: str, label: str) -> None:
         self._running += 1
@@ -118,20 +130,20 @@ class Invoker:
             self._idle.set()
 
 
-def _check_result(function: FunctionDefinition, result: object) -> None:
-    if result is not None and function.return_binding is None:
-        raise RuntimeError(f"function {function.name!r} without a $return binding returned a non-None value")
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
-def _log_failure(label: str, milliseconds: int, error: Exception, *, trace: bool) -> None:
-    text = " ".join(str(error).split())[:_LONGEST_TEXT]
+def _log_failure(label: str, milliseconds: int, failure: FunctionFailed, *, trace: bool) -> None:
+    kind, _, text = failure.message.partition(": ")
     host_log.error(
-        "event=failed %s ms=%d error=%s text=%s",
+        "event=failed %s ms=%d error=%s text=%s%s",
         label,
         milliseconds,
-        type(error).__name__,
-        json.dumps(text, ensure_ascii=False),
-        exc_info=error if trace else None,
+        kind,
+        json.dumps(" ".join(text.split())[:_LONGEST_TEXT], ensure_ascii=False),
+        f"\n{failure.stack_trace.rstrip()}" if trace else "",
     )
 
 

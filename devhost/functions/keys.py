@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from devhost.functions.errors import StartError
 
@@ -60,14 +61,19 @@ def read_keys(path: Path) -> AccessKeys:
         raise StartError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
         raise StartError(f"{path}: is not JSON ({error})") from None
+    return parse_keys(document, str(path))
+
+
+def parse_keys(document: Any, source: str) -> AccessKeys:
+    """The keys in a JSON document of the form of `AccessKeys.as_dict`. Raises StartError naming `source`."""
     functions = document.get("functions", {}) if isinstance(document, dict) else None
     if (
         not isinstance(functions, dict)
         or not isinstance(document.get("master"), str)
         or not document["master"]
     ):
-        raise StartError(f'{path}: expected {{"master": "...", "default": "...", "functions": {{...}}}}')
+        raise StartError(f'{source}: expected {{"master": "...", "default": "...", "functions": {{...}}}}')
     values = [*functions.values(), document.get("default", "")]
     if not all(isinstance(value, str) for value in values):
-        raise StartError(f"{path}: every key must be a string")
+        raise StartError(f"{source}: every key must be a string")
     return AccessKeys(master=document["master"], default=document.get("default", ""), functions=functions)

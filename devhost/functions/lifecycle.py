@@ -4,14 +4,14 @@ import asyncio
 import importlib
 import json
 import os
-import signal
 import sys
 from typing import TextIO
 
+from devhost.functions.cors import read_cors
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.discovery import load_functions, without_disabled
 from devhost.functions.errors import StartError
-from devhost.functions.hostjson import HostConfig, read_host_json
+from devhost.functions.hostjson import HostConfig, plan_of, read_host_json
 from devhost.functions.http_routing import Router
 from devhost.functions.http_server import DEFAULT_BODY_LIMIT, HttpFront
 from devhost.functions.invocation import Invoker
@@ -19,34 +19,39 @@ from devhost.functions.keys import AccessKeys, generate_keys, read_keys
 from devhost.functions.listeners import Listener, make_listeners
 from devhost.functions.log import configure_logging, host_log
 from devhost.functions.options import Options
+from devhost.functions.platform_settings import check_platform_settings
 from devhost.functions.settings import AppSettings, read_values
+from devhost.functions.worker.choice import make_worker
+from devhost.system import SYSTEM
 
 START_FAILED = 1
 _CLOSE_SECONDS = 5.0
 
 
-async def run(options: Options, ready: TextIO) -> int:
+async def run(options: Options, ready: TextIO, keys: AccessKeys | None = None) -> int:
     """Run the host until SIGTERM or SIGINT; returns the exit code. Start errors go to the log."""
     try:
-        return await _serve(options, ready)
+        return await _serve(options, ready, keys)
     except StartError as error:
         for problem in error.problems:
             host_log.error("event=start_failed %s", problem)
         return START_FAILED
 
 
-async def _serve(options: Options, ready: TextIO) -> int:
+async def _serve(options: Options, ready: TextIO, given_keys: AccessKeys | None) -> int:
     config, settings = _configure(options)
     _install_plugins(options.plugins)
-    functions = without_disabled(load_functions(options.app, settings), settings)
-    keys = read_keys(options.keys) if options.keys else generate_keys(f.name for f in functions)
-    invoker = Invoker(config.function_timeout, _thread_count(settings))
+    worker = make_worker(options.worker)
+    functions = without_disabled(await load_functions(worker, options.app, settings), settings)
+    keys = given_keys or _keys(options, functions)
+    invoker = Invoker(config.function_timeout, worker)
     front = HttpFront(
         Router(functions, config.route_prefix),
         keys,
         invoker,
         body_limit=_body_limit(settings),
         answer_seconds=options.answer_seconds,
+        cors=read_cors(options.settings) if options.settings else None,
     )
     listeners = make_listeners(
         functions, config=config, settings=settings, invoker=invoker, state=options.state
@@ -82,12 +87,14 @@ async def _close(front: HttpFront, listeners: list[Listener]) -> None:
 
 
 def _configure(options: Options) -> tuple[HostConfig, AppSettings]:
-    config = read_host_json(options.host_json)
-    configure_logging(config.log_level)
     if options.settings is not None:
         os.environ.update(read_values(options.settings))
+    config = read_host_json(options.host_json, plan_of(os.environ))
+    configure_logging(config.log_level)
     os.chdir(options.app)
-    return config, AppSettings(os.environ)
+    settings = AppSettings(os.environ)
+    check_platform_settings(settings)
+    return config, settings
 
 
 def _install_plugins(plugins: tuple[str, ...]) -> None:
@@ -101,19 +108,21 @@ def _install_plugins(plugins: tuple[str, ...]) -> None:
             install()
 
 
-def _thread_count(settings: AppSettings) -> int | None:
-    """`PYTHON_THREADPOOL_THREAD_COUNT`, 1 to 32; otherwise Python's own default, as in the worker."""
-    given = settings.get("PYTHON_THREADPOOL_THREAD_COUNT") or ""
-    return int(given) if given.isdecimal() and 1 <= int(given) <= 32 else None
+def _keys(options: Options, functions: list[FunctionDefinition]) -> AccessKeys:
+    return read_keys(options.keys) if options.keys else generate_keys(f.name for f in functions)
 
 
 def _body_limit(settings: AppSettings) -> int:
-    given = settings.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or ""
-    return int(given) if given.isdecimal() else DEFAULT_BODY_LIMIT
+    given = settings.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or str(DEFAULT_BODY_LIMIT)
+    if not (given.isascii() and given.isdecimal() and int(given)):
+        raise StartError(
+            f"app setting FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: expected a number of bytes, found {given!r}"
+        )
+    return int(given)
 
 
 def _stop_event() -> asyncio.Event:
-    """Set at the first SIGTERM or SIGINT; a second one ends the process at once."""
+    """Set when the host is first asked to end; a second one ends the process at once."""
     stop = asyncio.Event()
 
     def on_signal() -> None:
@@ -123,8 +132,7 @@ def _stop_event() -> asyncio.Event:
             os._exit(130)
         stop.set()
 
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, on_signal)
+    SYSTEM.on_stop(asyncio.get_running_loop(), on_signal)
     return stop
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MONTHS = tuple(name.lower() for name in calendar.month_name[1:])
+_DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_SHORTEST_NAME = 3
 # Leap-day schedules meet their day of the week again within 40 years, even across 2100.
 _HORIZON_YEARS = 41
 
@@ -46,8 +47,10 @@ class _Field:
         return range(first, last + 1, step)
 
     def _value(self, text: str, item: str) -> int:
-        if self.names and text.lower()[:3] in self.names and text.isalpha():
-            return self.names.index(text.lower()[:3]) + self.low
+        if self.names and len(text) >= _SHORTEST_NAME:
+            for index, name in enumerate(self.names):
+                if name.startswith(text.lower()):
+                    return index + self.low
         value = self._number(text, item)
         if not self.low <= value <= self.high:
             raise self._wrong(item)

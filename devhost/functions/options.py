@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.functions.http_server import ANSWER_SECONDS
+from devhost.functions.restarts import KEPT
+from devhost.functions.worker.choice import WorkerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,14 @@ class Options:
     plugins: tuple[str, ...]
     grace_seconds: float
     answer_seconds: float
+    worker: WorkerKind
 
 
 def parse_options(arguments: list[str] | None = None) -> Options:
     """Read the command line; paths become absolute, as the app's folder becomes the working directory."""
-    parser = argparse.ArgumentParser(prog="python -m devhost.functions", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m devhost.functions", description=__doc__, allow_abbrev=False
+    )
     parser.add_argument("--app", type=Path, required=True, help="folder of function_app.py")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument(
@@ -34,6 +39,13 @@ def parse_options(arguments: list[str] | None = None) -> Options:
     parser.add_argument(
         "--keys", type=Path, help="JSON file of access keys (default: fresh ones, printed when ready)"
     )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="when the process ends by itself (functionTimeout, sys.exit, a crash), start it again, as the "
+        "platform does; without it, it ends with 70 and a supervisor is to start it again",
+    )
+    parser.add_argument(KEPT, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, help="folder that remembers when timers ran")
     parser.add_argument(
         "--plugin", action="append", default=[], metavar="MODULE", help="import first, call its install()"
@@ -43,6 +55,13 @@ def parse_options(arguments: list[str] | None = None) -> Options:
     )
     parser.add_argument(
         "--answer-timeout", type=float, default=ANSWER_SECONDS, help="seconds until a client gets 504"
+    )
+    parser.add_argument(
+        "--worker",
+        type=WorkerKind,
+        choices=list(WorkerKind),
+        default=WorkerKind.OWN,
+        help="own: this host's; library: azure-functions-runtime, which needs Python 3.13",
     )
     given = parser.parse_args(arguments)
     app = given.app.resolve()
@@ -59,4 +78,5 @@ def parse_options(arguments: list[str] | None = None) -> Options:
         plugins=tuple(given.plugin),
         grace_seconds=given.grace,
         answer_seconds=given.answer_timeout,
+        worker=given.worker,
     )

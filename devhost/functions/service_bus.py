@@ -12,14 +12,14 @@ from typing import Any
 
 from azure.servicebus import ServiceBusReceivedMessage, parse_connection_string
 
-from devhost.functions import convert
 from devhost.functions.context import TraceContext, child_trace
 from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.errors import FunctionLoadError, StartError
 from devhost.functions.hostjson import ServiceBusOptions
 from devhost.functions.invocation import Invoker
 from devhost.functions.log import host_log
-from devhost.functions.service_bus_link import BROKEN, QueueAddress, QueueLink
+from devhost.functions.service_bus_link import QueueAddress, QueueLink
+from devhost.functions.service_bus_management import BROKEN
 from devhost.functions.service_bus_message import application_properties, body_of, metadata_of
 from devhost.functions.service_bus_pool import LinkPool
 from devhost.functions.settings import AppSettings
@@ -28,6 +28,8 @@ _BACKOFF_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.2, 5.0)
 _FIRST_ATTEMPT_SECONDS = 5.0
 _DEFAULT_CONNECTION = "ServiceBus"
 _REMEMBERED = 1000
+_RECEIVES_AT_ONCE = 3
+"""A receive takes two ways and a commit of the broker: so many at a time keep a core busy."""
 
 
 class QueueListener:
@@ -55,7 +57,7 @@ class QueueListener:
         self._stopping = asyncio.Event()
         self._attempted = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pump: asyncio.Task[None] | None = None
+        self._pumps: set[asyncio.Task[None]] = set()
         self._trouble: str | None = None
         self._failures = 0
         # Of messages that failed here: a delivery count would not do, it goes on in the dead-letter queue.
@@ -63,7 +65,9 @@ class QueueListener:
 
     async def start(self) -> None:
         """Listen in the background, after a first attempt; a broker that is away stops nothing."""
-        self._pump = asyncio.create_task(self._listen(), name=f"queue:{self._function.name}")
+        for number in range(min(_RECEIVES_AT_ONCE, self._options.max_concurrent_calls)):
+            name = f"queue:{self._function.name}:{number}"
+            self._pumps.add(asyncio.create_task(self._listen(), name=name))
         try:
             await asyncio.wait_for(self._attempted.wait(), _FIRST_ATTEMPT_SECONDS)
         except TimeoutError:
@@ -74,14 +78,14 @@ class QueueListener:
         self._stopping.set()
 
     async def drain(self) -> None:
-        """Wait until the receiver has stopped and every message in hand is settled."""
-        if self._pump is not None:
-            await asyncio.wait({self._pump})
+        """Wait until nothing is received any more and every message in hand is settled."""
+        if self._pumps:
+            await asyncio.wait(self._pumps)
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
     async def close(self) -> None:
-        for task in {*self._tasks, *({self._pump} if self._pump else set())}:
+        for task in {*self._tasks, *self._pumps}:
             task.cancel()
             await asyncio.wait({task})
         await self._links.close()
@@ -101,11 +105,14 @@ class QueueListener:
                     self._slots.release()
 
     async def _receive_one(self) -> bool:
-        """Wait for a message, which then runs on its own, with its link and slot; False if the host stops."""
+        """Wait for a message, which then runs on its own, with its link and slot.
+
+        False if none came: the host stops, or the link is worn out.
+        """
         link = await self._links.take()
         self._report(None)
         # A link that waited in vain keeps its credit: put aside, it would lock a message and let it lie.
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not link.broken:
             try:
                 message = await link.receive()
             except BROKEN:
@@ -151,12 +158,11 @@ class QueueListener:
         if self._options.max_auto_lock_renewal:
             self._spawn(link.renew_until(message, done, self._options.max_auto_lock_renewal))
         try:
-            data = body_of(message, binary=self._binary)
-            argument = convert.decode(self._function, data, metadata_of(message))
             await self._invoker.invoke(
                 self._function,
-                argument,
+                body_of(message, binary=self._binary),
                 _trace_of(application_properties(message)),
+                metadata_of(message),
                 repeat=message.sequence_number in self._failed,
             )
         except Exception as error:  # noqa: BLE001 - whatever the function raises abandons its message
@@ -218,14 +224,21 @@ def _address_of(function: FunctionDefinition, settings: AppSettings) -> QueueAdd
     name = str(function.trigger.get("connection") or _DEFAULT_CONNECTION)
     try:
         connection_string = settings.connection_string(name)
-        parse_connection_string(connection_string)
+        entity = parse_connection_string(connection_string).entity_path
     except StartError as error:
         raise FunctionLoadError(function.name, "; ".join(error.problems)) from None
     except ValueError as error:
         raise FunctionLoadError(
             function.name, f"connection {name!r}: no connection string ({error})"
         ) from None
-    return QueueAddress.parse(connection_string, str(function.trigger["queueName"]))
+    address = QueueAddress.parse(connection_string, str(function.trigger["queueName"]))
+    if entity and entity.lower() != address.queue.lower():
+        raise FunctionLoadError(
+            function.name,
+            f"connection {name!r}: the connection string is for the entity {entity!r}, not for the queue "
+            f"{address.queue!r}",
+        )
+    return address
 
 
 def _trace_of(properties: Mapping[str, Any]) -> TraceContext:

@@ -3,7 +3,8 @@
 import asyncio
 
 from devhost.functions.log import host_log
-from devhost.functions.service_bus_link import BROKEN, QueueAddress, QueueLink
+from devhost.functions.service_bus_link import QueueAddress, QueueLink
+from devhost.functions.service_bus_management import BROKEN
 
 
 class LinkPool:

@@ -11,8 +11,8 @@ from devhost.functions.errors import StartError
 _NAME = re.compile(r"%([^%]*)%")
 
 
-def read_values(path: Path) -> dict[str, str]:
-    """The `Values` of a local.settings.json. Raises StartError with what is wrong and where."""
+def read_document(path: Path) -> dict[str, Any]:
+    """A local.settings.json. Raises StartError with what is wrong."""
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -23,6 +23,12 @@ def read_values(path: Path) -> dict[str, str]:
         raise StartError(f"{path}: is not JSON ({error})") from None
     if not isinstance(document, dict):
         raise StartError(f'{path}: expected a JSON object with "Values"')
+    return document
+
+
+def read_values(path: Path) -> dict[str, str]:
+    """The `Values` of a local.settings.json. Raises StartError with what is wrong and where."""
+    document = read_document(path)
     if document.get("IsEncrypted"):
         raise StartError(f"{path}: encrypted settings cannot be read; run `func settings decrypt`")
     values = document.get("Values", {})

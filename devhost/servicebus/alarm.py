@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-_LONGEST = 3600.0
+_LONGEST = 60.0
 
 
 class Alarm:
     """Calls ``ring`` on the running loop when the clock (epoch seconds) reaches the time set last.
 
-    It rings at least hourly while set, as a wall clock may be put forward meanwhile.
+    While set it rings every minute at least: the wall clock may be put forward meanwhile, and a computer
+    sleep.
     """
 
     def __init__(self, clock: Callable[[], float], ring: Callable[[], None]) -> None:

@@ -10,16 +10,28 @@ from typing import TYPE_CHECKING
 
 from devhost.amqp.outcomes import source_filter, terminus_address
 from devhost.amqp.performatives import SENDER, Attach, Detach, Performative
+from devhost.amqp.types import Symbol, ULong
 from devhost.servicebus.addresses import CbsNode, EntityNode, ManagementNode, parse_address
 from devhost.servicebus.cbs import Cbs
-from devhost.servicebus.faults import INVALID_FIELD, NOT_ALLOWED, UNAUTHORIZED, FaultError, fault_of
+from devhost.servicebus.faults import (
+    INVALID_FIELD,
+    NOT_ALLOWED,
+    NOT_IMPLEMENTED,
+    UNAUTHORIZED,
+    FaultError,
+    fault_of,
+)
 from devhost.servicebus.incoming import EntitySender, IncomingLink, RequestLink
 from devhost.servicebus.management import Management
 from devhost.servicebus.model import EntityNotFoundError, QueueRef, SubQueue
-from devhost.servicebus.outgoing import EntityReceiver, OutgoingLink, ReplyLink
+from devhost.servicebus.outgoing import EntityReceiver, OutgoingLink
+from devhost.servicebus.replies import ReplyLink
 
 if TYPE_CHECKING:
     from devhost.servicebus.session import Session
+
+_COORDINATOR = (ULong(0x30), Symbol("amqp:coordinator:list"))
+"""The target that begins transactions (OASIS AMQP 1.0 part 4, section 4.5.1)."""
 
 _SESSION_FILTER = "com.microsoft:session-filter"
 
@@ -27,6 +39,10 @@ _SESSION_FILTER = "com.microsoft:session-filter"
 def accept(session: Session, attach: Attach) -> tuple[IncomingLink | OutgoingLink, Attach]:
     """The link and the attach that answers. Raises `FaultError`."""
     sends = attach.role is SENDER
+    if attach.target is not None and attach.target.descriptor in _COORDINATOR:
+        raise FaultError(
+            NOT_IMPLEMENTED, "There are no transactions here: send and settle each message by itself."
+        )
     address = terminus_address(attach.target if sends else attach.source)
     if not address or attach.source is None or attach.target is None:
         raise FaultError(INVALID_FIELD, "A link needs a source and a target, and the address of a queue.")
@@ -70,7 +86,9 @@ def _incoming(session: Session, attach: Attach, address: str) -> IncomingLink:
         case EntityNode(path):
             queue = _entity(session, path)
             if queue.sub is SubQueue.DEADLETTER:
-                raise FaultError(NOT_ALLOWED, "Nothing can be sent to a dead-letter queue.")
+                raise FaultError(
+                    NOT_ALLOWED, f"Nothing can be sent to a dead-letter queue: send to {queue.name}."
+                )
             return EntitySender(session, attach, queue)
 
 
@@ -83,7 +101,10 @@ def _outgoing(session: Session, attach: Attach, address: str) -> OutgoingLink:
         case EntityNode(path):
             queue = _entity(session, path)
             if _SESSION_FILTER in source_filter(attach.source):
-                raise FaultError(NOT_ALLOWED, f"The queue {queue.name} has no sessions.")
+                raise FaultError(
+                    NOT_ALLOWED,
+                    f"The queue {queue.name} has no sessions: open its receiver without session_id.",
+                )
             return EntityReceiver(session, attach, queue)
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from devhost.servicebus.capacity import Capacity
 from devhost.servicebus.dispatch import QueueDispatcher
 from devhost.servicebus.engine import Engine
 from devhost.servicebus.model import QueueRef
@@ -23,10 +24,18 @@ _FAREWELL_SECONDS = 1.0
 class Broker:
     """The engine, the key, the connections, and the work in progress."""
 
-    def __init__(self, engine: Engine, key: SharedKey, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        key: SharedKey,
+        *,
+        clock: Callable[[], float] = time.time,
+        capacity: Capacity | None = None,
+    ) -> None:
         self.engine = engine
         self.key = key
         self.clock = clock
+        self.capacity = capacity or Capacity(None)
         self.connections: set[Connection] = set()
         self._dispatchers: dict[QueueRef, QueueDispatcher] = {}
         self._tasks: set[asyncio.Task[None]] = set()

@@ -1,15 +1,16 @@
 """One client connection: headers, SASL, open, heartbeats, close.
 
-Nothing that arrives on a connection may harm another: every callback turns what goes wrong into a close.
+Nothing that arrives on a connection may harm another: every callback turns what goes wrong into a close. That
+goes for what is wrong with a session alone, too: the Python SDK waits for ever on one that the broker ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from enum import Enum, auto
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from devhost.amqp.errors import AmqpError, FramingError, InvalidField
 from devhost.amqp.framing import (
@@ -29,6 +30,7 @@ from devhost.amqp.performatives import (
     decode_performative,
     encode_performative,
 )
+from devhost.servicebus.afterbeats import Afterbeats
 from devhost.servicebus.faults import (
     CONNECTION_FORCED,
     DECODE_ERROR,
@@ -40,8 +42,8 @@ from devhost.servicebus.faults import (
 )
 from devhost.servicebus.handshake import Handshake
 from devhost.servicebus.liveness import Liveness
-from devhost.servicebus.outgoing import ReplyLink
 from devhost.servicebus.pressure import Pressure
+from devhost.servicebus.replies import ReplyLink
 from devhost.servicebus.sas import Grant
 from devhost.servicebus.session import Session
 
@@ -82,11 +84,15 @@ class Connection(asyncio.Protocol):
         self._sessions: dict[int, Session] = {}
         self._out = bytearray()
         self._liveness = Liveness(lambda: self.write(encode_frame(b"")), self._give_up)
+        self.afterbeats = Afterbeats(lambda: self.write(encode_frame(b"")))
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
         self._transport = cast("asyncio.Transport", transport)
+        if not self.broker.capacity.admits(len(self.broker.connections)):
+            self.abort()
+            return
         self.pressure.attach(self._transport)
         self.broker.connections.add(self)
         self._after(_HANDSHAKE_SECONDS, "handshake", self._check_handshake)
@@ -96,6 +102,7 @@ class Connection(asyncio.Protocol):
         self._state = _State.CLOSED
         self.broker.connections.discard(self)
         self._liveness.stop()
+        self.afterbeats.stop()
         self.pressure.resume_writing()
         for timer in self._timers.values():
             timer.cancel()
@@ -160,6 +167,20 @@ class Connection(asyncio.Protocol):
             self._drop_sessions()
         else:
             self._hang_up()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` to its end, whatever becomes of this connection.
+
+        If it fails the peer would wait for its answer in vain: the connection is closed, and it asks again.
+        """
+        self.broker.spawn(self._guarded(work))
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception:
+            log.exception("work for a connection failed")
+            self.close(unexpected())
 
     def stop_reading(self) -> None:
         """Take nothing more on; answers to what came before still go out."""
@@ -247,12 +268,7 @@ class Connection(asyncio.Protocol):
         session = self._sessions.get(channel)
         if session is None:  # the SDK detaches its management links after it has ended their session
             return
-        try:
-            session.on_performative(performative, payload)
-        except FaultError as fault:
-            log.info("ending a session: %s", fault)
-            del self._sessions[channel]
-            session.end(fault)
+        session.on_performative(performative, payload)
 
     def _drop_sessions(self) -> None:
         for session in self._sessions.values():

@@ -6,11 +6,13 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from devhost.servicebus.model import QueueRef, StorageFaultError
+from devhost.servicebus.model import DiskFullError, QueueRef, StorageFaultError
 
 FILE_NAME = "broker.sqlite3"
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x41_48_42_4B
+_WRITE_FAULTS = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_FSYNC)
+_CHECKED_BYTES = 64 * 1024 * 1024
 
 # Bodies stand apart, so that locking or moving a message does not rewrite them. The partial indexes answer
 # "next in line", "due next" and "whose lock" without passing over the other messages.
@@ -42,8 +44,13 @@ def open_database(data_dir: Path) -> sqlite3.Connection:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
-    except (OSError, sqlite3.Error) as error:
-        raise StorageFaultError(f"The broker's database {path} cannot be opened: {error}.") from error
+    except OSError as error:
+        raise StorageFaultError(
+            f"{path} cannot be opened ({error}): choose another data folder, or see that this one is a "
+            "folder that this user may write to."
+        ) from error
+    except sqlite3.Error as error:
+        raise fault(error, path) from error
     try:
         _prepare(connection, path)
     except sqlite3.Error as error:
@@ -61,6 +68,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA journal_size_limit = 67108864")
+    connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN EXCLUSIVE")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -75,6 +83,19 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             "move it away, or choose another data folder."
         )
     connection.execute("COMMIT")
+    if path.stat().st_size <= _CHECKED_BYTES:
+        _check(connection, path)
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    """Finds damage before a message is met by it. What is too large to be read at each start is not read."""
+    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise StorageFaultError(_damaged(path, " ".join(found.split())))
+
+
+def _damaged(path: Path, reason: object) -> str:
+    return f"{path} is damaged ({reason}): move it away with its -wal file, or restore a copy of both."
 
 
 def register(connection: sqlite3.Connection, refs: Iterable[QueueRef]) -> dict[QueueRef, int]:
@@ -111,13 +132,24 @@ def _number(connection: sqlite3.Connection, ref: QueueRef) -> int:
 
 def fault(error: sqlite3.Error, path: Path) -> StorageFaultError:
     """The fault as a sentence that says what to do."""
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+    code = getattr(error, "sqlite_errorcode", 0)
+    match code & 0xFF:
         case sqlite3.SQLITE_FULL:
-            text = "The disk is full: free some space. Nothing was stored."
+            return DiskFullError(f"The disk is full: free some space for {path}. Nothing was stored.")
+        case sqlite3.SQLITE_IOERR if code in _WRITE_FAULTS:
+            return DiskFullError(
+                f"{path} cannot be written ({error}): it meets a quota or size limit, or the disk fails. "
+                "Nothing was stored."
+            )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             text = f"{path} is in use by another process: stop that broker, or choose another data folder."
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            text = f"{path} is damaged ({error}): move it away, or restore a copy."
+            text = _damaged(path, error)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+            text = (
+                f"{path} cannot be opened for writing ({error}): let this user read and write it and its "
+                "folder, or choose another data folder."
+            )
         case _:
             text = f"{path} cannot be read or written ({error}). Nothing was stored."
     return StorageFaultError(text)

@@ -19,11 +19,13 @@ from devhost.servicebus.alarm import Alarm
 from devhost.servicebus.database import FILE_NAME, fault, open_database, register
 from devhost.servicebus.entities import Directory, Entity
 from devhost.servicebus.model import (
+    DiskFullError,
     Disposition,
     Incoming,
     Locked,
     MessageNotFoundError,
     QueueCounts,
+    QueueFullError,
     QueuePolicy,
     QueueRef,
     ReceiveMode,
@@ -70,7 +72,11 @@ class Engine:
         self._by_number = {entity.id: entity for entity in self._entities.values()}
         path = self._data_dir / FILE_NAME
         self._writer = Writer(connection, path, self._new_session, self._on_commit)
-        await self.advance()
+        try:
+            await self.advance()
+        except BaseException:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         """Finishes the operations already asked for and closes. Later calls raise ``StorageFaultError``."""
@@ -106,15 +112,16 @@ class Engine:
         """Stores all or none; sequence numbers in the order given.
 
         ``scheduled_for`` in the future makes a scheduled message. A duplicate is dropped and answered with
-        the number of its original. Raises ``NotAllowedError`` for a dead-letter queue.
+        the number of its original. Raises ``QueueFullError``, and ``NotAllowedError`` for a dead-letter
+        queue.
         """
         entity = self._entity(queue)
-        return await self._submit(lambda session: operations.enqueue(session, entity, messages))
+        return await self._added(lambda session: operations.enqueue(session, entity, messages))
 
     async def schedule(self, queue: QueueRef, messages: Sequence[Incoming]) -> list[int]:
         """As ``enqueue``; every message must say ``scheduled_for`` (a past time is active at once)."""
         entity = self._entity(queue)
-        return await self._submit(lambda session: operations.schedule(session, entity, messages))
+        return await self._added(lambda session: operations.schedule(session, entity, messages))
 
     async def cancel_scheduled(self, queue: QueueRef, sequence_numbers: Sequence[int]) -> None:
         """Removes scheduled messages, all or none. Raises ``MessageNotFoundError``."""
@@ -212,6 +219,13 @@ class Engine:
         while await self._submit(lambda session: operations.advance(session, MAX_DUE)):
             pass
 
+    async def clock_moved(self) -> None:
+        """The clock was set: does what is due by the new time, and waits for the rest by it."""
+        self._alarm.cancel()
+        await self.advance()
+        for queue in self._entities:  # set back, messages about to expire may be had again
+            self._announce(queue)
+
     def _open(self) -> tuple[sqlite3.Connection, dict[QueueRef, int]]:
         connection = open_database(self._data_dir)
         try:
@@ -231,6 +245,12 @@ class Engine:
         if self._writer is None:
             raise StorageFaultError("The broker is not running. Nothing was stored.")
         return self._writer.submit(operation)
+
+    async def _added(self, operation: Callable[[operations.Session], T]) -> T:
+        try:
+            return await self._submit(operation)
+        except DiskFullError as error:
+            raise QueueFullError(f"There is no room for more messages. {error}") from error
 
     async def _claimed(self, queue: QueueRef, done: asyncio.Future[T]) -> T:
         """Waits for received messages; if the waiter is cancelled, gives their locks back."""

@@ -56,5 +56,8 @@ class Directory:
     def _find(self, key: str, address: str) -> QueuePolicy:
         policy = self._policies.get(key)
         if policy is None:
-            raise EntityNotFoundError(f"The messaging entity '{address[:300]}' could not be found.")
+            raise EntityNotFoundError(
+                f"The messaging entity '{address[:300]}' could not be found: there are only queues here, "
+                "those of the broker's configuration, and no topics or subscriptions."
+            )
         return policy

@@ -10,10 +10,12 @@ from devhost.amqp.outcomes import Error, describe_error
 from devhost.amqp.types import Described, Symbol
 from devhost.servicebus.model import (
     BrokerError,
+    DiskFullError,
     EntityNotFoundError,
     LockLostError,
     MessageNotFoundError,
     NotAllowedError,
+    QueueFullError,
 )
 
 NOT_FOUND = "amqp:not-found"
@@ -31,7 +33,11 @@ SIZE_EXCEEDED = "amqp:link:message-size-exceeded"
 ARGUMENT_ERROR = "com.microsoft:argument-error"
 LOCK_LOST = "com.microsoft:message-lock-lost"
 MESSAGE_NOT_FOUND = "com.microsoft:message-not-found"
+SERVER_BUSY = "com.microsoft:server-busy"
+QUOTA_EXCEEDED = "amqp:resource-limit-exceeded"
 DEAD_LETTER = "com.microsoft:dead-letter"
+
+_LONGEST = 360  # bytes of a description: frames of 512 bytes may be all that a peer takes
 
 _STATUS = {
     NOT_FOUND: 404,
@@ -43,12 +49,16 @@ _STATUS = {
     UNAUTHORIZED: 401,
     NOT_IMPLEMENTED: 501,
     SIZE_EXCEEDED: 413,
+    QUOTA_EXCEEDED: 403,
+    SERVER_BUSY: 503,
 }
 _OF_ERROR: dict[type[BrokerError], str] = {
     EntityNotFoundError: NOT_FOUND,
     LockLostError: LOCK_LOST,
     MessageNotFoundError: MESSAGE_NOT_FOUND,
     NotAllowedError: NOT_ALLOWED,
+    QueueFullError: QUOTA_EXCEEDED,
+    DiskFullError: SERVER_BUSY,
 }
 
 
@@ -66,9 +76,10 @@ class FaultError(Exception):
         return _STATUS.get(self.condition, 500)
 
     def describe(self) -> Described:
-        """The error for a close, end, detach or rejected outcome."""
+        """The error for a close, detach or rejected outcome. It fits into the smallest frame there is."""
         info: dict[object, object] = {Symbol("broker"): "local"}
-        return describe_error(Error(self.condition, self.description, info))
+        text = self.description.encode("utf-8", "replace")[:_LONGEST].decode("utf-8", "ignore")
+        return describe_error(Error(self.condition, text or self.condition, info))
 
 
 def unexpected() -> FaultError:
@@ -77,7 +88,10 @@ def unexpected() -> FaultError:
 
 
 def fault_of(error: BrokerError) -> FaultError:
-    """What a peer is told of an engine's error; storage faults are the broker's own, and retried."""
+    """What a peer is told of an engine's error; storage faults are the broker's own.
+
+    The SDK repeats what met one, but a send to a full queue, as with the service's own full queues.
+    """
     return FaultError(
         _OF_ERROR.get(type(error), INTERNAL_ERROR), str(error) or "The broker could not do this."
     )

@@ -14,10 +14,11 @@ from devhost.amqp.message import RawMessage, split
 from devhost.amqp.outcomes import Accepted, DeliveryState, Rejected
 from devhost.amqp.performatives import Attach, Flow, Transfer
 from devhost.servicebus.envelope import MAX_MESSAGE_SIZE, read_transfer, too_large
-from devhost.servicebus.faults import DECODE_ERROR, FaultError, fault_of, unexpected
+from devhost.servicebus.faults import DECODE_ERROR, NOT_ALLOWED, FaultError, fault_of, unexpected
 from devhost.servicebus.model import BrokerError, Incoming, QueueRef
 
 if TYPE_CHECKING:
+    from devhost.servicebus.replies import ReplyLink
     from devhost.servicebus.session import Session
 
 log = logging.getLogger(__name__)
@@ -149,7 +150,7 @@ class EntitySender(IncomingLink):
         self._arrived.append(_Arrived(delivery_id, settled, messages, len(payload)))
         if not self._storing:
             self._storing = True
-            self._session.broker.spawn(self._store())
+            self._session.connection.spawn(self._store())
 
     async def _store(self) -> None:
         try:
@@ -204,20 +205,25 @@ class RequestLink(IncomingLink):
                 settled=settled,
             )
             return
-        self.settle(delivery_id, Accepted(), settled=settled)
-        self._session.connection.pressure.hold(len(payload))
-        self._session.broker.spawn(self._respond(request, len(payload)))
-
-    async def _respond(self, request: RawMessage, size: int) -> None:
         connection = self._session.connection
-        try:
-            async with connection.pressure.turns:
-                await connection.pressure.wait_writable()
-                reply = await self._answer(request)
-        finally:
-            connection.pressure.let_go(size)
         link = connection.reply_links.get(self._node)
         if link is None:
-            log.warning("an answer of %s has no link to go to", self._node)
-        else:
-            link.reply(reply)
+            missing = FaultError(NOT_ALLOWED, f"Attach a link from {self._node} for the answers first.")
+            self.reject(delivery_id, missing, settled=settled)
+            return
+        self.settle(delivery_id, Accepted(), settled=settled)
+        connection.pressure.hold(len(payload))
+        connection.spawn(self._respond(link, request, len(payload)))
+
+    async def _respond(self, link: ReplyLink, request: RawMessage, size: int) -> None:
+        """Nothing is done that could not be answered."""
+        pressure = self._session.connection.pressure
+        try:
+            if not await link.turn():
+                return
+            async with pressure.turns:
+                await pressure.wait_writable()
+                reply = await self._answer(request)
+        finally:
+            pressure.let_go(size)
+        link.reply(reply)

@@ -172,3 +172,11 @@ class NotAllowedError(BrokerError):
 
 class StorageFaultError(BrokerError):
     """The change is not stored (disk full, file damaged, engine stopped): nothing of it holds."""
+
+
+class DiskFullError(StorageFaultError):
+    """There is no room for the change. Once there is, it may be asked for again."""
+
+
+class QueueFullError(StorageFaultError):
+    """There is no room for more messages; the same as the service's full queue."""

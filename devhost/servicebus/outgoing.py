@@ -1,11 +1,10 @@
-"""Links on which the broker sends: messages of a queue, or a node's answers."""
+"""Links on which the broker sends, and those among them that send messages of a queue."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import uuid
-from collections import deque
 from typing import TYPE_CHECKING
 
 from devhost.amqp.errors import AmqpError
@@ -24,7 +23,6 @@ SETTLED = 1
 """snd-settle-mode of a receiver that wants messages settled: receive and delete."""
 
 _REST_AFTER_RELEASE = 1.0
-_MAX_WAITING_REPLIES = 1000
 
 
 class OutgoingLink:
@@ -152,36 +150,3 @@ class EntityReceiver(OutgoingLink):
         broker = self._session.broker
         for locked in self._session.outbox.discard(self.handle):
             broker.spawn(release(broker.engine, self.queue, locked))
-
-
-class ReplyLink(OutgoingLink):
-    """Sends a node's answers, as credit allows."""
-
-    def __init__(self, session: Session, attach: Attach, node: str) -> None:
-        super().__init__(session, attach)
-        self._node = node
-        self._waiting: deque[bytes] = deque(maxlen=_MAX_WAITING_REPLIES)
-
-    def start(self) -> None:
-        """Answers of the node to this connection now come here."""
-        self._session.connection.reply_links[self._node] = self
-
-    def reply(self, payload: bytes) -> None:
-        """Send an answer, now or when there is credit."""
-        self._waiting.append(payload)
-        self.on_credit()
-
-    def on_credit(self) -> None:
-        """Send what waits."""
-        while self._waiting and self._credit > 0 and not self.detached:
-            self._spend()
-            self._session.send_settled(self.handle, self._waiting.popleft(), uuid.uuid4().bytes_le)
-        if self._drain and not self._waiting:
-            self._drained()
-
-    def on_detached(self) -> None:
-        """Answers have nowhere to go any more."""
-        super().on_detached()
-        links = self._session.connection.reply_links
-        if links.get(self._node) is self:
-            del links[self._node]

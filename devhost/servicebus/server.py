@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-from contextlib import suppress
 
 from devhost.servicebus.broker import Broker
+from devhost.servicebus.capacity import ACCEPTED_AT_ONCE
 from devhost.servicebus.connection import Connection
 from devhost.servicebus.sas import SharedKey
 
@@ -15,9 +14,17 @@ _BACKLOG = 2048  # the SDK gives up a connect after one second, so a burst must 
 
 async def listen(broker: Broker, host: str, port: int) -> asyncio.Server:
     """Accept connections; port 0 takes a free one. Raises `OSError`."""
-    _allow_many_sockets()
     loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: Connection(broker), host, port, backlog=_BACKLOG)
+    few = broker.capacity.connections is not None
+    # asyncio takes as many connections in one turn as it is told may wait.
+    server = await loop.create_server(
+        lambda: Connection(broker), host, port, backlog=ACCEPTED_AT_ONCE if few else _BACKLOG
+    )
+    if few:
+        for listener in server.sockets:
+            with listener.dup() as same:
+                same.listen(_BACKLOG)
+    return server
 
 
 def port_of(server: asyncio.Server) -> int:
@@ -28,14 +35,8 @@ def port_of(server: asyncio.Server) -> int:
 
 def connection_string(host: str, port: int, key: SharedKey) -> str:
     """What an SDK needs to connect; the last part makes it use no TLS, as with the official emulator."""
+    shown = f"[{host}]" if ":" in host else host
     return (
-        f"Endpoint=sb://{host}:{port};SharedAccessKeyName={key.name};SharedAccessKey={key.key};"
+        f"Endpoint=sb://{shown}:{port};SharedAccessKeyName={key.name};SharedAccessKey={key.key};"
         "UseDevelopmentEmulator=true;"
     )
-
-
-def _allow_many_sockets() -> None:
-    """Each SDK sender and receiver is a connection of its own."""
-    with suppress(OSError, ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

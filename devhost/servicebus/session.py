@@ -22,6 +22,7 @@ from devhost.servicebus.attach import accept, refusal
 from devhost.servicebus.faults import (
     HANDLE_IN_USE,
     LOCK_LOST,
+    NOT_ALLOWED,
     UNATTACHED_HANDLE,
     FaultError,
 )
@@ -82,7 +83,7 @@ class Session:
             self.connection.send(performative, self.channel)
 
     def on_performative(self, performative: Performative, payload: bytes) -> None:
-        """What the peer sent on this channel. Raises `FaultError` where the session cannot go on."""
+        """What the peer sent on this channel. Raises `FaultError` where the connection cannot go on."""
         match performative:
             case Transfer():
                 self._on_transfer(performative, payload)
@@ -97,9 +98,9 @@ class Session:
             case _:
                 raise FaultError("amqp:illegal-state", "The performative has no place within a session.")
 
-    def end(self, fault: FaultError | None = None) -> None:
-        """End the session from this side, or answer the peer's end."""
-        self.send(End(error=None if fault is None else fault.describe()))
+    def end(self) -> None:
+        """Answer the peer's end. The broker ends none itself: the Python SDK would wait for ever."""
+        self.send(End())
         self.abandon()
 
     def abandon(self) -> None:
@@ -157,6 +158,8 @@ class Session:
         link = self._link(transfer.handle)
         if isinstance(link, IncomingLink):
             link.on_transfer(transfer, payload)
+        elif link is not None:
+            raise FaultError(NOT_ALLOWED, f"Handle {transfer.handle} receives; nothing can be sent on it.")
 
     def _link(self, handle: int) -> IncomingLink | OutgoingLink | None:
         link = self._links.get(handle)

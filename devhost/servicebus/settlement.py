@@ -49,7 +49,7 @@ def settle(
     session.forget(delivery_id)
     if isinstance(state, Released):
         delivery.link.rest()
-    session.broker.spawn(_apply(session, delivery_id, delivery, state, settled=settled))
+    session.connection.spawn(_apply(session, delivery_id, delivery, state, settled=settled))
 
 
 async def _apply(

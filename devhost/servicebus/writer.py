@@ -85,9 +85,25 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
+        group: list[Job] = []
         with contextlib.closing(self._db):
-            while group := self._next_group():
-                self._send(self._commit(group))
+            try:
+                while group := self._next_group():
+                    self._send(self._commit(group))
+            except Exception:  # noqa: BLE001 - whatever it is, the callers must hear
+                _log.critical("the broker's writer ended: nothing more can be stored", exc_info=True)
+                self._closed = True
+                self._refuse(group)
+
+    def _refuse(self, jobs: list[Job]) -> None:
+        """Nobody is to wait for an answer that cannot come: not these, nor who waits in line."""
+        waiting = list(jobs)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                waiting += [job for job in [self._inbox.get_nowait()] if job is not None]
+        for job in waiting:
+            job.error = StorageFaultError("The broker failed inside. Nothing was stored.")
+        self._send(Committed(waiting, stored=False))
 
     def _next_group(self) -> list[Job]:
         """Waits for work, then takes all there is. Empty at the end."""
@@ -143,6 +159,9 @@ class Writer:
             raise
         except BrokerError as refusal:
             job.error = refusal
+        except StopIteration as error:  # which no future takes
+            job.error = RuntimeError("a queue operation ended an iteration that was not its own")
+            job.error.__cause__ = error
         except Exception as error:  # noqa: BLE001 - a fault of one operation is its caller's, not the broker's end
             _log.exception("a queue operation failed")
             job.error = error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -31,10 +32,11 @@ def sdk_leaks() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def together(broker: BrokerProcess, request: pytest.FixtureRequest) -> Iterator[Together]:
     """Every selected scenario of the module, started."""
-    functions = [item.function for item in request.session.items if isinstance(item, pytest.Function)]
-    mine = [f for f in functions if f.__module__ == request.module.__name__ and hasattr(f, "scenario")]
-    running = Together(broker, [f.scenario for f in mine])
+    mine = [item for item in request.session.items if isinstance(item, pytest.Function)
+            and item.module is request.module and hasattr(item.function, "scenario")]  # fmt: skip
+    running = Together({item.nodeid: partial(item.function.start, broker, item) for item in mine})
     try:
         yield running
     finally:
         running.close()
+        gc.collect()

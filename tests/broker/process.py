@@ -18,10 +18,15 @@ KINDS: Mapping[str, dict[str, object]] = {
     "short": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 5},
     "kept": {"LockDuration": "PT4S", "MaxDeliveryCount": 5},
     "long": {"LockDuration": "PT15S", "MaxDeliveryCount": 5},
+    "steady": {"LockDuration": "PT2M", "MaxDeliveryCount": 3},
     "dup": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT10M"},
+    "window": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT2S"},
     "expiring": {"DeadLetteringOnMessageExpiration": True, "DefaultMessageTimeToLive": "PT1S"},
+    "ttl": {"DeadLetteringOnMessageExpiration": True, "LockDuration": "PT30S", "MaxDeliveryCount": 3},
+    "once": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 1},
 }
-_QUEUES_A_KIND = 60
+_QUEUES_A_KIND = 80
+_PLAIN_QUEUES = 800
 
 
 def write_config(path: Path) -> Path:
@@ -29,7 +34,7 @@ def write_config(path: Path) -> Path:
     queues = [
         {"Name": f"{kind}-{number}", "Properties": properties}
         for kind, properties in KINDS.items()
-        for number in range(_QUEUES_A_KIND)
+        for number in range(_PLAIN_QUEUES if kind == "plain" else _QUEUES_A_KIND)
     ]
     path.write_text(json.dumps({"UserConfig": {"Namespaces": [{"Name": "tests", "Queues": queues}]}}))
     return path
@@ -43,6 +48,8 @@ class BrokerProcess:
     port: int = 0
     connection_string: str = ""
     process: subprocess.Popen[str] | None = None
+    options: tuple[str, ...] = ()
+    """More arguments of the command."""
     _numbers: dict[str, Iterator[int]] = field(default_factory=lambda: {kind: count() for kind in KINDS})
 
     def start(self) -> None:
@@ -52,6 +59,7 @@ class BrokerProcess:
             [
                 *(sys.executable, "-m", "devhost.servicebus", "--config", str(config)),
                 *("--port", str(self.port), "--data", str(self.folder / "data")),
+                *self.options,
             ],
             stdout=subprocess.PIPE,
             text=True,
@@ -83,9 +91,9 @@ class BrokerProcess:
 
 
 @contextmanager
-def running_broker(folder: Path) -> Iterator[BrokerProcess]:
+def running_broker(folder: Path, *options: str) -> Iterator[BrokerProcess]:
     """A broker that is there for the time of a block."""
-    broker = BrokerProcess(folder)
+    broker = BrokerProcess(folder, options=options)
     broker.start()
     try:
         yield broker

@@ -153,8 +153,15 @@ class Peer:
 @asynccontextmanager
 async def peer_of(broker: BrokerProcess) -> AsyncIterator[Peer]:
     """A fresh TCP connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    async with peer_at(broker.port) as peer:
+        yield peer
+
+
+@asynccontextmanager
+async def peer_at(port: int) -> AsyncIterator[Peer]:
+    """A fresh TCP connection to a port of this machine."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        yield Peer(reader, writer, broker.port)
+        yield Peer(reader, writer, port)
     finally:
         writer.transport.abort()

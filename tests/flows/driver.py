@@ -20,8 +20,9 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.storage.blob import BlobServiceClient
 
 from devhost.faults.failpoints import Failpoints
+from devhost.functions.worker.choice import WorkerKind
 from devhost.stack import Stack
-from tests.support.stacks import flow_stack
+from tests.support.stacks import LOCK_DURATION, flow_stack
 
 PIPELINE = Path(__file__).with_name("pipeline.toml")
 FAST = {
@@ -35,6 +36,7 @@ TEXT = (
 )
 SETTLED = frozenset({"succeeded", "closed", "cancelled"})
 PATIENCE_SECONDS = 90.0
+PATIENT_LOCK = "PT1M"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +197,37 @@ def event_id() -> str:
 
 @contextmanager
 def running_flow(
-    folder: Path, settings: Mapping[str, str] | None = None, *, proxied: bool = False
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    proxied: bool = False,
+    patient: bool = False,
+    worker: WorkerKind | None = None,
 ) -> Iterator[Flow]:
-    """A stack with short times, for the tests of one module; `proxied` makes the host's links breakable."""
-    settings = {**FAST, **(settings or {})}
-    with flow_stack(folder, settings=settings, pipeline=PIPELINE, proxied=proxied) as stack:
+    """A stack with short times, for the tests of one module; `proxied` makes the host's links breakable.
+
+    `patient` gives attempts the time that a busy machine needs to start the process that reads a PDF, for
+    tests that count attempts and wait for no lock to run out. `worker` is the test run's unless given.
+    """
+    stack = flow_stack(
+        folder,
+        settings={**FAST, **(settings or {})},
+        pipeline=_patient_pipeline(folder) if patient else PIPELINE,
+        lock_duration=PATIENT_LOCK if patient else LOCK_DURATION,
+        proxied=proxied,
+        worker=worker,
+    )
+    with stack:
         yield Flow(stack)
+
+
+def _patient_pipeline(folder: Path) -> Path:
+    short, long = 'attempt_timeout = "3s"', 'attempt_timeout = "40s"'
+    text = PIPELINE.read_text(encoding="utf-8")
+    assert short in text
+    copy = folder.with_name(f"{folder.name}-pipeline.toml")
+    copy.write_text(text.replace(short, long), encoding="utf-8")
+    return copy
 
 
 def assert_succeeded_once(flow: Flow, job_id: str) -> None:

@@ -17,15 +17,17 @@ from tests.flows.driver import (
     event_id,
     running_flow,
 )
+from tests.support import host_worker
 
 pytestmark = pytest.mark.flows
 
 SAMPLES = Path(__file__).parents[2] / "devhost" / "tour"
 
 
-@pytest.fixture(scope="module")
-def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
-    with running_flow(tmp_path_factory.mktemp("main")) as running:
+@pytest.fixture(scope="module", params=host_worker.both())
+def flow(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Flow]:
+    """Under the host's own worker, and under Azure's library."""
+    with running_flow(tmp_path_factory.mktemp("main"), patient=True, worker=request.param) as running:
         yield running
 
 

@@ -26,7 +26,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture(scope="module")
 def flow(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[Flow]:
     settings = {"ALERT_WEBHOOK_URL": receiver.url}
-    with running_flow(tmp_path_factory.mktemp("privacy"), settings) as running:
+    with running_flow(tmp_path_factory.mktemp("privacy"), settings, patient=True) as running:
         yield running
 
 

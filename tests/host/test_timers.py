@@ -74,6 +74,40 @@ def test_a_run_that_was_not_missed_does_not_happen_at_once(tmp_path: Path) -> No
         assert "tick [" not in host.log()
 
 
+def test_without_the_monitor_a_missed_run_stays_missed(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    _remember(state, datetime.now(UTC) - timedelta(hours=3))
+    kept = (state / "tick.json").read_text(encoding="utf-8")
+    app = write_app(
+        tmp_path / "app", _timer('schedule="0 0 0 1 1 *", use_monitor=False, run_on_startup=True')
+    )
+    with HostProcess(app, ("--state", str(state))) as host:
+        host.wait_for_log("tick [false, {}]")
+        assert host.terminate() == 0
+    assert (state / "tick.json").read_text(encoding="utf-8") == kept
+
+
+def test_a_run_that_was_cut_off_by_a_kill_is_past_due_once_more(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    _remember(state, datetime.now(UTC) - timedelta(hours=3))
+    app = write_app(tmp_path / "app", _timer('schedule="0 0 * * * *"', "await asyncio.sleep(60)"))
+    for _ in range(2):
+        with HostProcess(app, ("--state", str(state))) as host:
+            host.wait_for_log("tick [true,")
+            host.process.kill()
+            host.wait()
+
+
+def test_a_run_both_missed_and_asked_for_at_startup_happens_once(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    _remember(state, datetime.now(UTC) - timedelta(days=800))
+    app = write_app(tmp_path / "app", _timer('schedule="0 0 0 1 1 *", run_on_startup=True'))
+    with HostProcess(app, ("--state", str(state))) as host:
+        host.wait_for_log("event=executed function=tick")
+        assert host.terminate() == 0
+        assert re.findall(r"tick \[(\w+),", host.log()) == ["true"]
+
+
 def test_what_ran_is_remembered_and_shown_at_the_next_start(tmp_path: Path) -> None:
     state = tmp_path / "state"
     app = write_app(tmp_path / "app", _timer('schedule="0 0 0 1 1 *", run_on_startup=True'))

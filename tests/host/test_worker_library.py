@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.support import host_worker
 from tests.support.storage import Azurite
 from tests.support.worker_index import environment
 from tests.support.worker_index.bindings import HTTP_FUNCTIONS, expected
@@ -24,13 +25,7 @@ pytestmark = [pytest.mark.host, pytest.mark.timeout(environment.SETUP_SECONDS + 
 @pytest.fixture(scope="module")
 def python() -> Path:
     """Python 3.13 with the worker library."""
-    base = environment.find_python()
-    if base is None:
-        pytest.skip("the worker library needs Python 3.13: none on PATH as python3.13 nor under pyenv")
-    try:
-        return environment.prepare(base)
-    except environment.WorkerSetupError as failure:
-        pytest.fail(str(failure), pytrace=False)
+    return host_worker.library_python()
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from devhost.faults.failpoints import Failpoints
+from devhost.functions.worker.choice import WorkerKind
 from devhost.paths import PIPELINE
 from devhost.stack import Stack, StackOptions
+from tests.support import host_worker
 
 LOCK_DURATION = "PT5S"
 """Short, so that a message held by a killed host comes back soon."""
@@ -18,8 +20,12 @@ def flow_stack(
     settings: Mapping[str, str] | None = None,
     pipeline: Path = PIPELINE,
     proxied: bool = False,
+    worker: WorkerKind | None = None,
 ) -> Stack:
-    """A stack not yet started (use it in `with`), with failpoints, its data and logs under `folder`."""
+    """A stack not yet started (use it in `with`), with failpoints, its data and logs under `folder`.
+
+    `worker` is the one of the test run unless given.
+    """
     return Stack(
         StackOptions(
             state=folder,
@@ -28,6 +34,7 @@ def flow_stack(
             extra_settings=settings or {},
             failpoints=True,
             proxied=proxied,
+            worker_python=host_worker.python_for(worker),
         )
     )
 

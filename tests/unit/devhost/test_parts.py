@@ -55,7 +55,7 @@ def test_a_part_deaf_to_sigterm_is_killed_after_the_grace(tmp_path: Path, guardi
 def test_a_frozen_part_can_be_ended(tmp_path: Path, guardian: Guardian) -> None:
     run = Run(program(tmp_path, READY + "time.sleep(60)"), guardian)
     assert run.wait_ready(10)
-    run.send(signal.SIGSTOP)
+    run.freeze()
     assert run.terminate(grace=10)
 
 

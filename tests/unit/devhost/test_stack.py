@@ -4,9 +4,10 @@ import dataclasses
 import os
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from azure.data.tables import TableServiceClient
 
 from devhost.parts import PartError
 from devhost.stack import Part, Stack
@@ -74,6 +75,20 @@ def test_a_part_can_be_kept_down(stack: Stack) -> None:
     assert send(stack) == 200
 
 
+@pytest.mark.parametrize(("part", "call"), [(Part.BROKER, send), (Part.HOST, write)])
+def test_a_part_ended_in_order_stays_down_until_it_is_resumed_on_its_port(
+    stack: Stack, part: Part, call: Callable[[Stack], int]
+) -> None:
+    old, lives = stack.pid(part), stack.lives(part)
+    stack.end(part)
+    assert not is_alive(old)
+    with pytest.raises(PartError, match="is not running"):
+        stack.freeze(part)
+    assert stack.lives(part) == lives
+    stack.resume(part)
+    assert (stack.lives(part), call(stack)) == (lives + 1, 200)
+
+
 def test_what_azurite_was_told_survives_its_end_by_sigterm(stack: Stack) -> None:
     url = f"{stack.url}/api/write/t{uuid.uuid4().hex}"
     assert request("POST", url)[0] == 200
@@ -96,6 +111,35 @@ def test_the_app_can_be_cut_off_from_a_part(stack: Stack, link: str, call: objec
     assert call(stack) == 500
     stack.proxies[link].heal()
     assert call(stack) == 200
+
+
+def test_every_link_of_the_host_has_a_proxy(stack: Stack) -> None:
+    assert set(stack.proxies) == {"blob", "table", "queue", "broker", "host"}
+
+
+def test_a_client_whose_answer_is_lost_on_its_way_from_the_host_had_its_effect(stack: Stack) -> None:
+    path = f"/api/write/t{uuid.uuid4().hex}"
+    assert request("POST", f"{stack.client_url}/api/write/other")[0] == 200
+    stack.proxies["host"].lose_answers()
+    with pytest.raises(ConnectionError):
+        request("POST", f"{stack.client_url}{path}")
+    stack.proxies["table"].refuse()
+    assert request("POST", f"{stack.client_url}{path}")[0] == 500
+    stack.proxies["table"].heal()
+    names = {table.name for table in TableServiceClient.from_connection_string(stack.storage).list_tables()}
+    assert path.rpartition("/")[2] in names
+
+
+def test_the_parts_log_each_into_a_file_of_its_own(stack: Stack) -> None:
+    logs = {part: stack.log(part) for part in Part}
+    assert len(set(logs.values())) == 3
+    assert "event=started" in logs[Part.HOST].read_text()
+    assert "Table service is successfully listening" in stack.last_lines(Part.AZURITE)
+
+
+def test_the_broker_s_time_is_the_system_s_unless_asked_otherwise(stack: Stack) -> None:
+    with pytest.raises(PartError, match="start the stack with clock=True"):
+        _ = stack.clock
 
 
 def test_a_second_stack_on_the_same_state_is_refused_and_the_first_goes_on(stack: Stack) -> None:

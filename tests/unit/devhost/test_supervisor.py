@@ -116,6 +116,14 @@ def test_a_part_killed_without_restart_stays_down_until_started(stage: Stage) ->
     assert (part.is_ready, part.lives) == (True, 2)
 
 
+def test_starting_a_part_that_is_being_brought_back_waits_until_it_is_ready(stage: Stage) -> None:
+    part = stage.part(STEADY)
+    said = part.start(10)
+    part.kill(restart=True)
+    assert part.start(10).keys() == said.keys()
+    assert (part.is_ready, part.lives) == (True, 2)
+
+
 def test_stop_interrupts_a_waiting_restart(stage: Stage) -> None:
     part = stage.part(READY + "time.sleep(0.3); import sys; sys.exit(1)")
     part.start(10)

@@ -4,11 +4,19 @@ import asyncio
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from devhost.faults.failpoints import FOLDER_SETTING, Failpoints, FailpointTimeoutError
+from devhost.faults.failpoints import (
+    FOLDER_SETTING,
+    Action,
+    Failpoints,
+    FailpointTimeoutError,
+    UnknownFailpointError,
+)
 from devhost.faults.plugin import FailpointHook, install
 from devhost.paths import ROOT
 from shared.failpoints import Point
@@ -105,3 +113,83 @@ def test_the_plugin_refuses_to_load_without_a_folder(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv(FOLDER_SETTING, raising=False)
     with pytest.raises(RuntimeError, match=FOLDER_SETTING):
         install()
+
+
+async def test_sleep_delays_one_execution(tmp_path: Path) -> None:
+    points, hook = Failpoints(tmp_path), FailpointHook(tmp_path)
+    points.sleep(POINT, 0.2)
+    begun = time.monotonic()
+    await hook(POINT)
+    assert time.monotonic() - begun >= 0.2
+    begun = time.monotonic()
+    await hook(POINT)
+    assert time.monotonic() - begun < 0.2
+
+
+async def test_any_action_can_wait_for_its_hit(tmp_path: Path) -> None:
+    points, hook = Failpoints(tmp_path), FailpointHook(tmp_path)
+    points.error(POINT, hit=3)
+    for hits in (1, 2):
+        await hook(POINT)
+        assert (points.hits(POINT), points.fired(POINT)) == (hits, False)
+    with pytest.raises(OSError, match=POINT.value):
+        await hook(POINT)
+    await hook(POINT)
+    assert (points.hits(POINT), points.fired(POINT)) == (3, True)
+
+
+async def test_hits_of_an_earlier_arming_do_not_count(tmp_path: Path) -> None:
+    points, hook = Failpoints(tmp_path), FailpointHook(tmp_path)
+    points.error(POINT, hit=2)
+    await hook(POINT)
+    points.error(POINT, hit=2)
+    await hook(POINT)
+    assert not points.fired(POINT)
+
+
+async def test_what_is_armed_is_listed_until_it_is_consumed(tmp_path: Path) -> None:
+    points, hook = Failpoints(tmp_path), FailpointHook(tmp_path)
+    points.sleep(POINT, 0.01, hit=1)
+    points.hold(Point.WORKER_BEFORE_CLAIM, hit=2)
+    assert {name: (what.action, what.hit) for name, what in points.armed.items()} == {
+        POINT.value: (Action.SLEEP, 1),
+        "worker-before-claim": (Action.HOLD, 2),
+    }
+    await hook(POINT)
+    assert set(points.armed) == {"worker-before-claim"}
+
+
+async def test_clear_disarms_all_and_lets_the_held_go_on(tmp_path: Path) -> None:
+    points, hook = Failpoints(tmp_path), FailpointHook(tmp_path)
+    points.error(Point.WORKER_BEFORE_CLAIM)
+    points.hold(POINT)
+    execution = asyncio.create_task(hook(POINT))
+    await asyncio.to_thread(points.wait_held, POINT)
+    points.clear()
+    await asyncio.wait_for(execution, 5)
+    await hook(Point.WORKER_BEFORE_CLAIM)
+    assert points.armed == {}
+
+
+def test_every_point_of_the_application_is_listed(tmp_path: Path) -> None:
+    assert set(Failpoints(tmp_path).points) == {point.value for point in Point}
+
+
+@pytest.mark.parametrize("name", ["worker-after-clam", "", "../worker-after-claim", "worker-after-claim.go"])
+def test_an_unknown_point_is_refused_with_those_there_are(tmp_path: Path, name: str) -> None:
+    points = Failpoints(tmp_path)
+    calls: tuple[Callable[[str], object], ...] = (
+        *(points.kill, points.hold, points.error, points.disarm),
+        *(points.release, points.fired, points.hits),
+    )
+    for call in calls:
+        with pytest.raises(UnknownFailpointError, match=f"no failpoint '{name}'.*worker-after-claim,"):
+            call(name)
+    with pytest.raises(UnknownFailpointError):
+        points.wait_held(name, timeout=0.01)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hit_that_can_never_come_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="found 0"):
+        Failpoints(tmp_path).error(POINT, hit=0)

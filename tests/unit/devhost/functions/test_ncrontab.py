@@ -1,9 +1,9 @@
 """NCRONTAB: next occurrences, and what is refused."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from devhost.functions.ncrontab import Ncrontab
@@ -23,6 +23,9 @@ START = datetime(2026, 1, 15, 10, 30, 20, tzinfo=UTC)  # a Thursday
         ("0 30 9 * * 1-5", "2026-01-16 09:30:00"),
         ("0 30 9 * * MON", "2026-01-19 09:30:00"),
         ("0 30 9 * Jan Mon", "2026-01-19 09:30:00"),
+        ("0 30 9 * January Monday", "2026-01-19 09:30:00"),
+        ("0 0 0 * febr TUES-thurs", "2026-02-03 00:00:00"),
+        ("0\t0  12 * * *", "2026-01-15 12:00:00"),
         ("0 0 0 * * 0", "2026-01-18 00:00:00"),
         ("0 0 0 1,15 * *", "2026-02-01 00:00:00"),
         ("0 0 0 31 * *", "2026-01-31 00:00:00"),
@@ -65,6 +68,14 @@ def test_a_fraction_of_a_second_before_counts_as_before() -> None:
         ("* -1 * * * *", "minute field"),
         ("* ² * * * *", "minute field"),
         ("* * * * Foo *", "month field"),
+        ("* * * * Janitor *", "month field"),
+        ("* * * * J *", "month field"),
+        ("* * * * * Mondays", "day-of-week field"),
+        ("* * * * * Fri-Mon", "day-of-week field"),
+        ("* * * L * *", "day field"),
+        ("* * * 15W * *", "day field"),
+        ("* * * * * 5#2", "day-of-week field"),
+        ("@daily", "has 1 fields"),
         ("* * * ? * *", "day field"),
         ("0 0 0 30 2 *", "never comes"),
         ("0 0 0 31 4,6 *", "never comes"),
@@ -114,6 +125,26 @@ def test_the_next_occurrence_fits_and_nothing_between_does(
             break
         assert not _fits(step, fields)
         step -= timedelta(seconds=1)
+
+
+@given(
+    days=_field(1, 31),
+    months=_field(1, 12),
+    weekdays=_field(0, 6),
+    moment=st.datetimes(datetime(2000, 1, 1), datetime(2090, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+)
+def test_the_next_day_is_the_first_that_fits_day_and_month_and_weekday(
+    days: tuple[str, frozenset[int]],
+    months: tuple[str, frozenset[int]],
+    weekdays: tuple[str, frozenset[int]],
+    moment: datetime,
+) -> None:
+    assume(min(days[1]) <= 28)  # a day that is in every month comes within the years looked through
+    found = Ncrontab(f"0 0 0 {days[0]} {months[0]} {weekdays[0]}").next_after(moment)
+    day = moment.date() + timedelta(days=1)
+    while not (day.day in days[1] and day.month in months[1] and (day.weekday() + 1) % 7 in weekdays[1]):
+        day += timedelta(days=1)
+    assert (found.date(), found.time()) == (day, time(0))
 
 
 def _fits(moment: datetime, fields: tuple[tuple[str, frozenset[int]], ...]) -> bool:

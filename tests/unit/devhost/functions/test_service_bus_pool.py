@@ -1,7 +1,7 @@
 """The pool of links, with links that open and fail on command."""
 
 import asyncio
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -74,7 +74,7 @@ async def test_a_link_is_used_again_unless_it_broke(links: type[_Link]) -> None:
     first = await pool.take()
     pool.put(first)
     assert await pool.take() is first
-    first.broken = True
+    cast("_Link", first).broken = True
     pool.put(first)
     assert await pool.take() is not first
     await _settled()

@@ -1,7 +1,7 @@
 """The timer listener, under a clock of the test's own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,26 +10,13 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from devhost.functions.definitions import FunctionDefinition
 from devhost.functions.errors import FunctionLoadError
 from devhost.functions.invocation import Invoker
 from devhost.functions.timer_state import ScheduleStatus, TimerState
 from devhost.functions.timers import TimerListener
+from tests.support.own_worker import knowing
 
 NOW = datetime(2026, 1, 15, 10, 30, 20, tzinfo=UTC)
-
-
-def _definition(call: Callable[..., Awaitable[None]], folder: Path, **trigger: Any) -> FunctionDefinition:
-    return FunctionDefinition(
-        name="tick",
-        call=call,
-        script_directory=folder,
-        trigger={"type": "timerTrigger", "name": "timer", "schedule": "0 0 * * * *"} | trigger,
-        trigger_converter="timerTrigger",
-        requires_context=False,
-        return_binding=None,
-        return_type=None,
-    )
 
 
 class _Runs:
@@ -58,7 +45,9 @@ def _listener(runs: _Runs, folder: Path, now: Callable[[], datetime], **trigger:
     async def call(timer: func.TimerRequest) -> None:
         runs.note(timer)
 
-    return TimerListener(_definition(call, folder, **trigger), Invoker(None), TimerState(folder), now)
+    binding = {"type": "timerTrigger", "name": "timer", "schedule": "0 0 * * * *"} | trigger
+    worker, function = knowing(call, binding, name="tick", converter="timerTrigger")
+    return TimerListener(function, Invoker(None, worker), TimerState(folder), now)
 
 
 async def test_a_missed_hour_runs_at_once_and_is_past_due(tmp_path: Path) -> None:
@@ -80,6 +69,21 @@ async def test_a_changed_schedule_is_judged_by_the_new_one(tmp_path: Path) -> No
             await asyncio.wait_for(runs.ran.wait(), 0.2)
     assert runs.seen == []
     assert TimerState(tmp_path).load("tick") == stale
+
+
+async def test_a_run_that_cannot_be_remembered_is_logged_and_the_schedule_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    runs = _Runs()
+    listener = _listener(runs, no_folder, lambda: NOW, runOnStartup=True)
+    async with _listening(listener):
+        await asyncio.wait_for(runs.ran.wait(), 10)
+        while caplog.text.count("event=timer_not_remembered function=tick") < 2:  # noqa: ASYNC110  no event
+            await asyncio.sleep(0.01)
+        with pytest.raises(TimeoutError):  # it waits for the next hour instead of having died
+            await asyncio.wait_for(listener.drain(), 0.2)
 
 
 async def test_after_a_run_the_next_hour_is_remembered(tmp_path: Path) -> None:

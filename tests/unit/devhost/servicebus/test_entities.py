@@ -41,6 +41,11 @@ def test_an_unknown_address_is_refused(address: str) -> None:
         DIRECTORY.resolve(address)
 
 
+def test_a_refusal_names_the_address_and_says_what_there_is() -> None:
+    with pytest.raises(EntityNotFoundError, match=r"'topic/subscriptions/s' .* only queues"):
+        DIRECTORY.resolve("topic/subscriptions/s")
+
+
 def test_every_reference_resolves_from_its_own_address() -> None:
     assert [DIRECTORY.resolve(ref.address) for ref in DIRECTORY.refs] == DIRECTORY.refs
     assert len(DIRECTORY.refs) == 4

@@ -42,6 +42,10 @@ class FakeReplies:
     """The peer's link for answers."""
 
     got: list[bytes] = field(default_factory=list)
+    open: bool = True
+
+    async def turn(self) -> bool:
+        return self.open
 
     def reply(self, payload: bytes) -> None:
         self.got.append(payload)
@@ -176,14 +180,28 @@ async def test_a_request_is_accepted_and_its_answer_goes_to_the_node_s_link() ->
     assert replies.got == [b"answer"]
 
 
-async def test_an_unreadable_request_is_rejected_and_one_without_link_is_let_go() -> None:
+async def test_an_unreadable_request_is_rejected_and_so_is_one_that_could_not_be_answered() -> None:
     session = FakeSession()
     link = RequestLink(cast("Session", session), ATTACH, "node", echo)
     link.on_transfer(transfer(0), b"\x01")
     link.on_transfer(transfer(1), MESSAGE)
     await session.finish()
     assert condition(session.outcomes[0][1]) == "amqp:decode-error"
-    assert session.outcomes[1] == (1, Accepted())
+    assert condition(session.outcomes[1][1]) == "amqp:not-allowed"
+
+
+async def test_a_request_whose_answer_has_no_turn_is_not_performed() -> None:
+    session = FakeSession()
+    session.reply_links["node"] = replies = FakeReplies(open=False)
+    performed: list[RawMessage] = []
+
+    async def perform(request: RawMessage) -> bytes:
+        performed.append(request)
+        return b"answer"
+
+    RequestLink(cast("Session", session), ATTACH, "node", perform).on_transfer(transfer(0), MESSAGE)
+    await session.finish()
+    assert (performed, replies.got) == ([], [])
 
 
 async def test_requests_wait_while_the_client_does_not_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from devhost.amqp.message import Section, build, split
 from devhost.amqp.types import Array, Described, Int, Long, Symbol, Timestamp, UInt, ULong
 from devhost.servicebus.cbs import Cbs
 from devhost.servicebus.engine import Engine
-from devhost.servicebus.management import Management
+from devhost.servicebus.management import SHORTEST_SECONDS, Management
 from devhost.servicebus.model import Defer, Incoming, QueuePolicy, QueueRef
 from devhost.servicebus.sas import Grant, SharedKey
 from tests.unit.devhost.amqp.values import simple
@@ -62,6 +63,18 @@ async def test_peeking_no_messages_has_no_content(engine: Engine) -> None:
         engine, "com.microsoft:peek-message", {"from-sequence-number": Long(0), "message-count": Int(0)}
     )
     assert told["statusCode"] == 204
+
+
+async def test_no_answer_comes_before_a_thread_of_the_sdk_can_have_registered_its_request(
+    engine: Engine,
+) -> None:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    await ask(
+        engine, "com.microsoft:peek-message", {"from-sequence-number": Long(0), "message-count": Int(1)}
+    )
+    await ask(engine, "com.microsoft:unknown", {})
+    assert loop.time() - begun >= 2 * SHORTEST_SECONDS * 0.9  # a timer may be a tick early
 
 
 async def test_scheduling_answers_with_the_numbers_that_cancel(engine: Engine) -> None:

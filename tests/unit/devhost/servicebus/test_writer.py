@@ -93,6 +93,30 @@ async def test_a_fault_in_an_operation_is_its_callers_alone(
     assert "a queue operation failed" in caplog.text
 
 
+async def test_an_iteration_that_ends_in_an_operation_is_told_to_its_caller(bench: Bench) -> None:
+    """A future does not take such an error as it is: its caller would wait for ever, and all after it."""
+    broken, after = bench.write("broken", StopIteration()), bench.write("next")
+    with pytest.raises(RuntimeError):
+        await asyncio.wait_for(broken, 5)
+    assert await asyncio.wait_for(after, 5) == "next"
+
+
+async def test_if_the_writer_itself_fails_everybody_who_waits_is_told(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(_: object) -> Committed:
+        raise MemoryError
+
+    monkeypatch.setattr(bench.writer, "_commit", failing)
+    waiting = [bench.write(str(number)) for number in range(5)]
+    for note in waiting:
+        with pytest.raises(StorageFaultError):
+            await asyncio.wait_for(note, 5)
+    with pytest.raises(StorageFaultError):
+        await bench.write("after")
+    assert "nothing more can be stored" in caplog.text
+
+
 async def test_on_a_full_disk_what_fits_is_stored_and_the_rest_refused(bench: Bench) -> None:
     await bench.limit_pages()
     small = bench.write("small")

@@ -8,7 +8,7 @@ import azure.functions as func
 import pytest
 
 from devhost.functions.errors import FunctionLoadError
-from devhost.functions.signature import SignatureCheck
+from devhost.functions.worker.signature import SignatureCheck
 
 HTTP = [
     {"name": "req", "type": "httpTrigger", "direction": "IN"},
@@ -88,7 +88,7 @@ def test_a_return_type_the_binding_cannot_take_is_refused() -> None:
 def test_an_annotation_that_names_nothing_is_refused() -> None:
     def call(req: "NoSuchType") -> None: ...  # type: ignore[name-defined]  # noqa: F821 - the missing name is the case
 
-    with pytest.raises(FunctionLoadError, match="name 'NoSuchType' is not defined"):
+    with pytest.raises(NameError, match="name 'NoSuchType' is not defined"):
         _check(call, HTTP)
 
 

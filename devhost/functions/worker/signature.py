@@ -8,22 +8,25 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from devhost.functions.convert import converter
 from devhost.functions.definitions import GENERIC
 from devhost.functions.errors import FunctionLoadError
+from devhost.functions.worker.conversion import converter
 
 Binding = Mapping[str, Any]
 """A binding in function.json form."""
 
 
 class SignatureCheck:
-    """Checks one function. Raises FunctionLoadError with the first thing that does not fit."""
+    """Checks one function. Raises FunctionLoadError with the first thing that does not fit.
+
+    An annotation that cannot be read raises what reading it raises, as in the worker.
+    """
 
     def __init__(self, name: str, call: Callable[..., Any], bindings: Sequence[Binding]) -> None:
         self._name = name
         self._bindings = bindings
         self._parameters = dict(inspect.signature(call).parameters)
-        self._annotations = self._type_hints(call)
+        self._annotations = typing.get_type_hints(call)
 
     def requires_context(self) -> bool:
         """Whether an unbound parameter `context` is there; its annotation, if any, must be func.Context."""
@@ -64,6 +67,8 @@ class SignatureCheck:
         if "return" not in self._annotations:
             return str(binding["type"]), None
         annotation = self._annotations["return"]
+        if _is_out(annotation):
+            self._fail("return annotation should not be azure.functions.Out")
         if not isinstance(annotation, type):
             self._fail(f"has invalid non-type return annotation {annotation!r}")
         if not converter(binding["type"]).check_output_type_annotation(annotation):
@@ -72,12 +77,6 @@ class SignatureCheck:
                 f'"{binding["type"]}"'
             )
         return str(binding["type"]), annotation
-
-    def _type_hints(self, call: Callable[..., Any]) -> dict[str, Any]:
-        try:
-            return typing.get_type_hints(call)
-        except (NameError, TypeError) as error:
-            self._fail(f"its annotations cannot be read: {error}")
 
     def _check_direction(self, binding: Binding) -> None:
         direction = str(binding.get("direction", "")).lower()
@@ -88,10 +87,13 @@ class SignatureCheck:
 
     def _check_parameter(self, name: str, binding: Binding) -> str:
         kind = str(binding["type"])
-        if name not in self._annotations:
-            return kind
+        known = converter(kind)
+        if name not in self._annotations or known is None or str(binding["direction"]).lower() == "out":
+            return kind  # of the last two the host has none, and says so
         annotation = self._annotations[name]
         if _is_out(annotation):
+            if len(typing.get_args(annotation)) != 1:
+                self._fail(f"binding {name} has invalid Out annotation {annotation!r}")
             self._fail(
                 f'binding {name} is declared to have the "in" direction in the binding decorator, but its '
                 "annotation is azure.functions.Out in Python"
@@ -100,10 +102,11 @@ class SignatureCheck:
             self._fail(f"binding {name} has invalid non-type annotation {annotation!r}")
         if annotation in (str, bytes):
             return GENERIC
-        if not converter(kind).check_input_type_annotation(annotation):
+        if not known.check_input_type_annotation(annotation):
             self._fail(
-                f'type of {name} binding in the binding decorator "{kind}" does not match its Python '
-                f'annotation "{getattr(annotation, "__name__", annotation)}"'
+                f'binding type "{name!r}" and dataType "{kind}" in the binding decorator do not match the '
+                f"corresponding function parameter's Python type annotation "
+                f"{getattr(annotation, '__name__', annotation)}"
             )
         return kind
 

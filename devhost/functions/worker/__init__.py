@@ -1,0 +1,1 @@
+"""What indexes an app and runs its functions; the host around it listens, settles and answers."""

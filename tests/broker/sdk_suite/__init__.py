@@ -1,0 +1,1 @@
+"""The SDK's own tests, as published, against the local broker."""
