@@ -39,6 +39,10 @@ _EXPECTED = {
     "list_type": "a list",
     "model_attributes_type": "a table",
     "model_type": "a table",
+    "literal_error": "one of {expected}",
+    "string_pattern_mismatch": "text of the form {pattern}",
+    "string_too_long": "text of at most {max_length} characters",
+    "string_too_short": "text of at least {min_length} characters",
     "string_type": "text",
 }
 

@@ -101,9 +101,11 @@ TASK = "tasks.summarize_document"
 # A line of SOURCE (from 1) and what stands there instead; then the problem that is told.
 MISTAKES = """
 2: scheme = "githab"
-    sources.github.scheme: expected one of "github", "standard", found "githab"
+    sources.github.scheme: expected one of "azure-monitor", "event-grid", "fal", "github", "hmac", "meta", "shopify", "slack",
+    "standard", "stripe", "twilio", found "githab"
 2: scheme = 5
-    sources.github.scheme: expected one of "github", "standard", found 5
+    sources.github.scheme: expected one of "azure-monitor", "event-grid", "fal", "github", "hmac", "meta", "shopify", "slack",
+    "standard", "stripe", "twilio", found 5
 3: secrets = []
     sources.github.secrets: expected the names of 1 to 5 app settings, found none
 3: secrets = ["A","B","C","D","E","F"]
@@ -170,7 +172,7 @@ MISTAKES = """
 8: [tasks.paint]
     tasks.paint: expected one of summarize_document, found the unknown key "paint"
 8: [alerts]
-    alerts: expected one of sources, tasks, found the unknown key "alerts"
+    alerts: expected one of sources, tasks, api, found the unknown key "alerts"
 8: [sources.Git_Hub]
     sources.Git_Hub: expected a name of lower-case letters, digits and hyphens (at most 63), found
     "Git_Hub"
