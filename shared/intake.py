@@ -17,7 +17,8 @@ from shared.pipeline import Route, SourcePolicy
 from shared.ports import KeyDirectory, Row
 from shared.services import Services
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
-from shared.webhooks.gate import Gate, aside
+from shared.webhooks.gate import Gate
+from shared.webhooks.large_bodies import LargeBodies, aside
 from shared.webhooks.parsing import JSON
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
@@ -50,34 +51,44 @@ class Intake:
         self._services = services
         self._secrets = secrets
         self._gate = Gate(secrets, directory, services.clock, services.telemetry)
+        self._large = LargeBodies()
 
     async def receive(self, source: str, request: WebhookRequest) -> Reply | Sequence[Receipt]:
         """One receipt for each event in the request, or the answer to a handshake.
 
-        Raises WebhookRejected (the sender's fault, nothing was stored), SourceNotConfigured,
+        All of it within the scheme's `answer_within`, so that the sender hears from us before it gives up.
+        Raises WebhookRejected (the sender's fault, nothing was stored), SourceNotConfigured, Overloaded,
         StorageUnavailable or QueueUnavailable (ours: the sender should try again).
         """
         policy = self._services.pipeline.sources.get(source)
         if policy is None:
             raise UnknownSource
         scheme = scheme_named(policy.scheme)
-        try:
-            admitted = await self._gate.admit(policy, request)
-        except WebhookRejected as rejection:
-            self._services.telemetry.count("webhooks_rejected", source=source, code=rejection.code)
-            if isinstance(rejection, StaleTimestamp):
-                skew = float(rejection.skew_seconds)
-                self._services.telemetry.observe("webhooks_clock_skew_seconds", skew, source=source)
-            raise
-        if isinstance(admitted, Reply):
-            return admitted
-        receipts = await self._within_deadline(policy, admitted, request, scheme.answer_within)
+        until = asyncio.get_running_loop().time() + scheme.answer_within
+        async with self._large.turn(len(request.body), until):
+            admitted = await self._admit(policy, request, until)
+            if isinstance(admitted, Reply):
+                return admitted
+            receipts = await self._take_all(policy, admitted, request, until)
         return scheme.answer(request) or receipts
 
-    async def _within_deadline(
-        self, policy: SourcePolicy, events: Sequence[WebhookEvent], request: WebhookRequest, seconds: float
+    async def _admit(
+        self, policy: SourcePolicy, request: WebhookRequest, until: float
+    ) -> Reply | Sequence[WebhookEvent]:
+        """As the gate says; refusals are counted."""
+        try:
+            return await self._gate.admit(policy, request, until)
+        except WebhookRejected as rejection:
+            self._services.telemetry.count("webhooks_rejected", source=policy.name, code=rejection.code)
+            if isinstance(rejection, StaleTimestamp):
+                skew = float(rejection.skew_seconds)
+                self._services.telemetry.observe("webhooks_clock_skew_seconds", skew, source=policy.name)
+            raise
+
+    async def _take_all(
+        self, policy: SourcePolicy, events: Sequence[WebhookEvent], request: WebhookRequest, until: float
     ) -> Sequence[Receipt]:
-        """Bounded, so that the sender hears from us before it gives up, also while storage hangs.
+        """One receipt for each event, by `until`, also while storage hangs.
 
         What was taken of a batch that then failed is a duplicate when the batch comes again.
         """
@@ -89,7 +100,7 @@ class Intake:
                 return await self._take(policy, event, request, acceptor)
 
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(until):
                 return await _all([take(event) for event in events])
         except TimeoutError:
             raise acceptor.gave_up() from None

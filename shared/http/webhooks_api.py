@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Any, assert_never
-from urllib.parse import urlsplit
 
 from shared.http.exchange import HttpAnswer, HttpRequest, answer_json, unavailable
 from shared.intake import Accepted, Ignored, Intake, Receipt
 from shared.webhooks.base import Reply, WebhookRequest
+from shared.webhooks.large_bodies import Overloaded
 from shared.webhooks.secrets import SourceNotConfigured
 
 
@@ -18,13 +18,13 @@ async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
     webhook = WebhookRequest(
         method=request.method,
         headers=request.headers,
-        query=urlsplit(request.url).query,
+        query=request.url.partition("?")[2],
         url=request.url,
         body=request.body,
     )
     try:
         receipts = await intake.receive(request.params.get("source", ""), webhook)
-    except SourceNotConfigured as error:
+    except (SourceNotConfigured, Overloaded) as error:
         return unavailable(error.code, str(error))
     if isinstance(receipts, Reply):
         return HttpAnswer(

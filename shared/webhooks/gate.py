@@ -1,19 +1,17 @@
 """From a raw request to events that are the sender's own."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from shared.pipeline import SourcePolicy
 from shared.ports import Clock, KeyDirectory, Telemetry
 from shared.webhooks import verification
 from shared.webhooks.base import Jwk, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.large_bodies import aside
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import BodyTooLarge, LengthRequired, MethodNotAllowed, UnknownSigningKey
-from shared.webhooks.secrets import SourceKeys, SourceSecrets
-
-T = TypeVar("T")
-LARGE_BODY = 128 * 1024  # strict JSON of this size takes about ten milliseconds
+from shared.webhooks.secrets import KeysUnavailable, SourceKeys, SourceSecrets
 
 
 class Gate:
@@ -27,18 +25,20 @@ class Gate:
         self._clock = clock
         self._telemetry = telemetry
 
-    async def admit(self, policy: SourcePolicy, request: WebhookRequest) -> Reply | Sequence[WebhookEvent]:
-        """The events of a verified request, or the answer to a handshake.
+    async def admit(
+        self, policy: SourcePolicy, request: WebhookRequest, until: float | None = None
+    ) -> Reply | Sequence[WebhookEvent]:
+        """The events of a verified request, or the answer to a handshake; by `until`, in the loop's time.
 
-        Raises WebhookRejected (the sender's fault) or SourceNotConfigured (ours).
+        Raises WebhookRejected (the sender's fault), SourceNotConfigured or Overloaded (ours).
         """
         scheme = scheme_named(policy.scheme)
         if request.method != "POST":
             return self._greet(scheme, policy, request)
         _check_size(policy, request)
-        verified, trust = await self._verify(scheme, policy, request)
+        verified, trust = await self._verify(scheme, policy, request, until)
         self._telemetry.count("webhooks_verified", source=policy.name, secret=_setting(policy, verified))
-        return await aside(request.body, lambda: scheme.read(request, trust))
+        return await aside(request.body, lambda: scheme.read(request, trust), until)
 
     def _greet(self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest) -> Reply:
         if request.method in scheme.methods:
@@ -49,7 +49,7 @@ class Gate:
         raise MethodNotAllowed(scheme.methods)
 
     async def _verify(
-        self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest
+        self, scheme: Scheme[Any], policy: SourcePolicy, request: WebhookRequest, until: float | None
     ) -> tuple[Verified, Trust[Any]]:
         """With published keys in three steps: without them, with the known ones, with the newest.
 
@@ -60,12 +60,19 @@ class Gate:
         trust = self._trust(policy)
         for newer in (False, True):
             try:
-                return await _verified(scheme, request, keys, trust), trust
+                return await _verified(scheme, request, keys, trust, until), trust
             except UnknownSigningKey:
                 if address is None:
                     raise
-                trust = self._trust(policy, await self._directory.keys(address, newer=newer))
-        return await _verified(scheme, request, keys, trust), trust
+                trust = self._trust(policy, await self._published(address, newer, until))
+        return await _verified(scheme, request, keys, trust, until), trust
+
+    async def _published(self, address: str, newer: bool, until: float | None) -> Sequence[Jwk]:
+        try:
+            async with asyncio.timeout_at(until):
+                return await self._directory.keys(address, newer=newer)
+        except TimeoutError:
+            raise KeysUnavailable from None
 
     def _trust(self, policy: SourcePolicy, published: Sequence[Jwk] = ()) -> Trust[Any]:
         return Trust(
@@ -77,9 +84,9 @@ class Gate:
 
 
 async def _verified(
-    scheme: Scheme[Any], request: WebhookRequest, keys: SourceKeys, trust: Trust[Any]
+    scheme: Scheme[Any], request: WebhookRequest, keys: SourceKeys, trust: Trust[Any], until: float | None
 ) -> Verified:
-    return await aside(request.body, lambda: verification.verify(scheme, request, keys, trust))
+    return await aside(request.body, lambda: verification.verify(scheme, request, keys, trust), until)
 
 
 def _setting(policy: SourcePolicy, verified: Verified) -> str:
@@ -87,11 +94,6 @@ def _setting(policy: SourcePolicy, verified: Verified) -> str:
     if verified.named is not None:
         return policy.options.named_secrets()[verified.named]
     return "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
-
-
-async def aside(content: bytes, work: Callable[[], T]) -> T:
-    """`work` on the content, in a thread where that is so large that it would hold up the event loop."""
-    return await asyncio.to_thread(work) if len(content) > LARGE_BODY else work()
 
 
 def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:

@@ -1,6 +1,7 @@
 """`POST /webhooks/{source}`: the answers a sender gets."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from shared.application import Application
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.services import Services
+from shared.webhooks.large_bodies import LARGE_BODY
+from shared.webhooks.standard import Standard
 from tests.support.application import SECRETS, SOURCE, build_intake, build_services, note, webhook
 from tests.support.fakes import World
 
@@ -107,3 +110,31 @@ async def test_a_defect_of_ours_is_a_503_that_shows_nothing(
     assert (answer.status, json.loads(answer.body)["code"]) == (503, "internal_error")
     assert "MARKED" not in answer.body.decode() + caplog.text
     assert "ValueError" in caplog.text
+
+
+@pytest.mark.parametrize("host", ["[", "[::1", "a]b", "[v1.x]", "\u2100.example"])
+async def test_whatever_the_host_header_holds_the_signature_decides(
+    services: Services, world: World, host: str
+) -> None:
+    application = Application(services, build_intake(services))
+    sent = webhook(world, note())
+    request = HttpRequest(
+        method="POST",
+        url=f"http://{host}/api/webhooks/{SOURCE}?code=x",
+        headers=sent.headers,
+        params={"source": SOURCE},
+        body=sent.body,
+    )
+    assert (await answered(lambda: application.receive_webhook(request))).status == 202
+    forged = replace(request, body=sent.body + b" ", headers={**sent.headers, "content-length": "9"})
+    assert (await answered(lambda: application.receive_webhook(forged))).status == 401
+
+
+async def test_a_large_body_that_finds_no_room_is_told_to_come_again(
+    services: Services, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Standard, "answer_within", 0.0)
+    answer = await post(services, world, note("x" * LARGE_BODY))
+    assert (answer.status, json.loads(answer.body)["code"]) == (503, "overloaded")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert world.jobs.all_jobs() == []

@@ -11,8 +11,8 @@ import pytest
 from devhost.senders import event_grid, github, meta, twilio
 from shared.ports import KeyDirectory
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
-from shared.webhooks.gate import LARGE_BODY
 from shared.webhooks.github import GitHub
+from shared.webhooks.large_bodies import LARGE_BODY
 from shared.webhooks.rejections import (
     BadSignature,
     BodyTooLarge,

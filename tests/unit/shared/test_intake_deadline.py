@@ -1,0 +1,97 @@
+"""One deadline over all of a webhook: keys, room, work on the body, storage, queue."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from devhost.senders import azure_monitor
+from shared.errors import StorageUnavailable
+from shared.intake import Intake
+from shared.webhooks.azure_monitor import AzureMonitor
+from shared.webhooks.base import WebhookRequest
+from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies
+from shared.webhooks.rejections import BadSignature
+from shared.webhooks.secrets import KeysUnavailable, SourceSecrets
+from shared.webhooks.standard import Standard
+from tests.support.application import SOURCE, build_intake, build_services, note, pipeline, webhook
+from tests.support.fakes import World
+from tests.support.issuer import public_jwk, token
+from tests.unit.shared.webhooks.gate_requests import ALERT, claims, sent
+from tests.unit.shared.webhooks.sources import EXAMPLES
+
+ALERTS = "alerts"
+
+
+class SlowKeys:
+    """KeyDirectory that never answers at all, or only when it is asked for newer keys."""
+
+    def __init__(self, *, hangs: bool | None = None) -> None:
+        """`hangs` is the `newer` at which it does."""
+        self._hangs = hangs
+        self.newest: list[bool] = []
+
+    async def keys(self, _address: str, *, newer: bool = False) -> Sequence[Mapping[str, Any]]:
+        self.newest.append(newer)
+        if newer is self._hangs:
+            await asyncio.Event().wait()
+        return [public_jwk("first")]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(autouse=True)
+def short_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AzureMonitor, "answer_within", 0.2)
+
+
+def taking_tokens(world: World, directory: SlowKeys) -> Intake:
+    sources = {ALERTS: EXAMPLES["azure-monitor-token"].policy(ALERTS)}
+    services = build_services(world, pipeline=replace(pipeline(), sources=sources))
+    return Intake(services, SourceSecrets({}), directory)
+
+
+def alert(world: World, key: str = "first") -> WebhookRequest:
+    now = world.clock.now()
+    shown = token(claims(iat=int(now.timestamp()), nbf=0, exp=int(now.timestamp()) + 3600), key)
+    headers, query, body = azure_monitor.signed(ALERT, shown, now=now, header="authorization")
+    return sent(headers, body, query)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(world: World, hangs: bool) -> None:
+    directory = SlowKeys(hangs=hangs)
+    with pytest.raises(KeysUnavailable):
+        await taking_tokens(world, directory).receive(ALERTS, alert(world, "second"))
+    assert directory.newest == ([False, True] if hangs else [False])
+
+
+async def test_keys_that_come_in_time_decide(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AzureMonitor, "answer_within", 60.0)
+    intake = taking_tokens(world, SlowKeys())
+    assert await intake.receive(ALERTS, alert(world))
+    with pytest.raises(BadSignature):
+        await intake.receive(ALERTS, alert(world, "second"))
+
+
+async def test_room_for_large_bodies_is_given_back_by_one_whose_storage_hangs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake = build_intake(build_services(world))
+    monkeypatch.setattr(intake, "_large", LargeBodies(LARGE_BODY))
+    sending = webhook(world, note("x" * LARGE_BODY))
+
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Standard, "answer_within", 1.0)
+    world.jobs.before("insert", hang)
+    with pytest.raises(StorageUnavailable):
+        await intake.receive(SOURCE, sending)
+    monkeypatch.setattr(Standard, "answer_within", 60.0)
+    assert await intake.receive(SOURCE, sending)
