@@ -5,21 +5,21 @@ import sys
 import time
 
 from devhost import paths
+from devhost.bench.effort import Effort
 from devhost.bench.figures import Figure, median
 
-_ROUNDS = 7
 _BARE, _APP = "import azure.functions", "import function_app"
 
 
-def run() -> list[Figure]:
+def run(effort: Effort) -> list[Figure]:
     """Taken in turns, so that a noisy moment meets both."""
     times: dict[str, list[float]] = {"pass": [], _BARE: [], _APP: []}
-    for _ in range(_ROUNDS):
+    for _ in range(effort.imports):
         for code, found in times.items():
             found.append(_milliseconds(code))
     python = median(times["pass"])
     bare, app = median(times[_BARE]) - python, median(times[_APP]) - python
-    note = f"median of {_ROUNDS}, the interpreter's own {python:.0f} ms taken off"
+    note = f"median of {effort.imports}, the interpreter's own {python:.0f} ms taken off"
     return [
         Figure("import azure.functions", bare, "ms", note),
         Figure("import function_app", app, "ms", note),

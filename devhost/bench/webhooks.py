@@ -1,77 +1,79 @@
 """The answer to a webhook beside a function that does nothing, in the same host and run."""
 
-import base64
-import hashlib
-import hmac
-import json
-import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from devhost.bench.effort import Effort
 from devhost.bench.figures import Figure, median, percentile
-from devhost.bench.http_load import Load, Request, send
+from devhost.bench.http_load import send
 from devhost.bench.processes import cpu_seconds
-from devhost.stack import Stack
+from devhost.bench.requests import Make, nothing, webhook
+from devhost.stack import Part, Stack
 
-Make = Callable[[int], Request]
-_WARM, _COUNT, _AT_ONCE = 50, 400, 8
-_TEXT = "The harbour crane was greased in May. " * 70  # a body of about 3 KiB
+_ROUNDS = 5
 
 
-def run(stack: Stack) -> list[Figure]:
-    """One after the other, then eight at a time; the stack runs `devhost/bench/app`."""
-    _measure(stack, _nothing, _WARM, 1)
-    _measure(stack, _webhook(stack), _WARM, 1)
-    nothing, nothing_cpu = _measure(stack, _nothing, _COUNT, 1)
-    webhook, webhook_cpu = _measure(stack, _webhook(stack), _COUNT, 1)
-    together, _ = _measure(stack, _webhook(stack), _COUNT, _AT_ONCE)
-    idle, busy = median(nothing.milliseconds), median(webhook.milliseconds)
+@dataclass(slots=True)
+class _Case:
+    """One kind of request, the status it is answered with, and what was measured."""
+
+    make: Make
+    status: int
+    milliseconds: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+
+
+def run(stack: Stack, effort: Effort) -> list[Figure]:
+    """In turns, so that a noisy moment meets all kinds; then some accepted at a time. No job runs beside."""
+    idle = _Case(nothing, 202)
+    ignored = _Case(webhook(stack, "other.created"), 200)
+    accepted = _Case(webhook(stack, "note.created"), 202)
+    cases = (idle, ignored, accepted)
+    for case in cases:
+        _answers(stack, case, effort.warm)
+    each = -(-effort.requests // _ROUNDS)
+    for _ in range(_ROUNDS):
+        for case in cases:
+            _measure(stack, case, each)
+    together = send(stack.url, effort.requests, effort.at_once, accepted.make)
+    _check(together.statuses, accepted.status)
+    base = median(idle.milliseconds)
     rows = [
-        Figure("do-nothing function, median answer", idle, "ms", f"{_COUNT} one after the other"),
-        Figure("webhook of 3 KiB, median answer", busy, "ms", "verified, stored, queued"),
-        Figure("webhook, 99 of 100 within", percentile(webhook.milliseconds, 0.99), "ms"),
-        Figure("ratio of the medians", busy / idle, "times"),
-        Figure("webhooks accepted, 8 at a time", _COUNT / together.seconds, "per second"),
+        Figure("do-nothing function, median answer", base, "ms", f"{each * _ROUNDS} one after the other"),
+        Figure("webhook of 3 KiB no route wants, median", median(ignored.milliseconds), "ms", "verified"),
+        Figure("the same, over doing nothing", median(ignored.milliseconds) / base, "times"),
+        Figure("webhook of 3 KiB accepted, median", median(accepted.milliseconds), "ms", "stored and queued"),
+        Figure("the same, over doing nothing", median(accepted.milliseconds) / base, "times"),
+        Figure("webhook accepted, 99 of 100 within", percentile(accepted.milliseconds, 0.99), "ms"),
+        Figure(
+            f"webhooks accepted, {effort.at_once} at a time", effort.requests / together.seconds, "per second"
+        ),
     ]
-    if nothing_cpu is not None and webhook_cpu is not None:
-        rows += [
-            Figure("CPU of the host, do-nothing function", nothing_cpu * 1000 / _COUNT, "ms each"),
-            Figure("CPU of the host, webhook", webhook_cpu * 1000 / _COUNT, "ms each", "jobs run beside it"),
-        ]
-    return rows
+    return rows + _cpu(stack, {"nothing": idle, "ignored webhook": ignored, "accepted webhook": accepted})
 
 
-def _measure(stack: Stack, make: Make, count: int, at_once: int) -> tuple[Load, float | None]:
-    pid = stack.pids["host"]
-    before = cpu_seconds(pid)
-    load = send(stack.url, count, at_once, make)
-    after = cpu_seconds(pid)
-    if set(load.statuses) != {202}:
-        raise RuntimeError(f"Not every request was answered 202: {dict(load.statuses)}")
-    return load, None if before is None or after is None else after - before
+def _cpu(stack: Stack, cases: dict[str, _Case]) -> list[Figure]:
+    if cpu_seconds(stack.pid(Part.HOST)) is None:
+        return []
+    return [
+        Figure(f"CPU of the host, {name}", case.cpu * 1000 / len(case.milliseconds), "ms each")
+        for name, case in cases.items()
+    ]
 
 
-def _nothing(_number: int) -> Request:
-    return Request("/api/nothing", {"Content-Type": "application/json"}, _body())
+def _measure(stack: Stack, case: _Case, count: int) -> None:
+    pid = stack.pid(Part.HOST)
+    before = cpu_seconds(pid) or 0.0
+    case.milliseconds += _answers(stack, case, count)
+    case.cpu += (cpu_seconds(pid) or 0.0) - before
 
 
-def _webhook(stack: Stack) -> Make:
-    key = base64.b64decode(stack.secrets["events"].removeprefix("whsec_"))
-
-    def make(_number: int) -> Request:
-        body, message_id, now = _body(), f"msg_{uuid.uuid4().hex}", str(int(time.time()))
-        signed = f"{message_id}.{now}.".encode() + body
-        signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-        headers = {
-            "Content-Type": "application/json",
-            "webhook-id": message_id,
-            "webhook-timestamp": now,
-            "webhook-signature": f"v1,{signature}",
-        }
-        return Request("/api/webhooks/events", headers, body)
-
-    return make
+def _answers(stack: Stack, case: _Case, count: int) -> tuple[float, ...]:
+    load = send(stack.url, count, 1, case.make)
+    _check(load.statuses, case.status)
+    return load.milliseconds
 
 
-def _body() -> bytes:
-    return json.dumps({"type": "note.created", "data": {"text": _TEXT, "user": "user_204"}}).encode()
+def _check(statuses: Mapping[int, int], wanted: int) -> None:
+    if set(statuses) != {wanted}:
+        raise RuntimeError(f"Not every request was answered {wanted}: {dict(statuses)}")

@@ -1,13 +1,11 @@
 """The application with one function more that does nothing: what the host itself costs."""
 
 import importlib.util
-import sys
-from pathlib import Path
 
 import azure.functions as func
 
-ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT))
+from devhost.paths import ROOT
+
 _spec = importlib.util.spec_from_file_location("afterhook_function_app", ROOT / "function_app.py")
 assert _spec is not None
 assert _spec.loader is not None
