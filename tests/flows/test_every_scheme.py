@@ -1,0 +1,195 @@
+"""Every scheme and way over HTTP on a whole stack: copies, forgeries, handshakes, outages, a batch, kills."""
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+
+from devhost.senders import event_grid, meta, slack
+from devhost.stack import Part
+from shared.failpoints import Point
+from shared.webhooks.registry import scheme_named
+from tests.flows.driver import FAST, Flow, assert_succeeded_once
+from tests.flows.every_scheme import (
+    SENDERS,
+    SILENT,
+    Answer,
+    body_of,
+    jobs_of,
+    published_keys,
+    send,
+    sent,
+    settings,
+    write_pipeline,
+)
+from tests.support.stacks import flow_stack
+from tests.unit.shared.webhooks.batches import message, whatsapp
+from tests.unit.shared.webhooks.receiving import OWN_FORM
+from tests.unit.shared.webhooks.sources import EXAMPLES
+
+pytestmark = [pytest.mark.flows]
+
+COPIES = 20
+BATCH = 50
+SLACK_SECONDS = 1.0
+"""By how much an answer may be later than the scheme allows, on a busy machine."""
+EVERY = pytest.mark.parametrize("source", SENDERS)
+_numbers = itertools.count(2)
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
+    folder = tmp_path_factory.mktemp("every-scheme")
+    with published_keys() as issuer:
+        pipeline = write_pipeline(folder / "pipeline.toml", issuer)
+        with flow_stack(folder / "state", settings={**FAST, **settings()}, pipeline=pipeline) as stack:
+            yield Flow(stack)
+
+
+def deliver(flow: Flow, source: str, body: bytes) -> tuple[Answer, bool]:
+    """As a sender that tries again until it is told 2xx; whether it had to."""
+    until, again = time.monotonic() + 60, False
+    while True:
+        answer = send(flow, source, sent(source, body))
+        if answer.status in (200, 202):
+            return answer, again
+        assert answer.status in (0, 503), answer
+        assert time.monotonic() < until, answer
+        again = True
+        time.sleep(0.2)
+
+
+@EVERY
+def test_copies_that_come_at_once_after_a_forgery_are_one_job(flow: Flow, source: str) -> None:
+    body, before = body_of(source, next(_numbers)), jobs_of(flow)
+    forged = send(flow, source, sent(source, body, forged=True))
+    assert (forged.status, forged.document["code"]) == (401, "bad_signature")
+    assert jobs_of(flow) == before
+    with ThreadPoolExecutor(COPIES) as pool:
+        results = list(pool.map(lambda _: deliver(flow, source, body), range(COPIES)))
+    (job_id,) = jobs_of(flow) - before
+    answers = [answer for answer, _ in results]
+    if source not in OWN_FORM:
+        assert {answer.document["job_id"] for answer in answers} == {job_id}
+        new = [answer for answer in answers if answer.status == 202]
+        assert all(not answer.document["duplicate"] for answer in new)
+        assert all(answer.document["duplicate"] for answer in answers if answer not in new)
+        assert len(new) == 1 or any(again for _, again in results)
+        assert len(new) <= 1
+    else:
+        assert {answer.status for answer in answers} == {200}
+    assert send(flow, source, sent(source, body, forged=True)).status == 401
+    assert_succeeded_once(flow, job_id)
+    assert jobs_of(flow) - before == {job_id}
+
+
+def test_meta_s_handshake_is_answered_to_who_knows_the_token(flow: Flow) -> None:
+    token = EXAMPLES["meta"].settings["A_VERIFY_TOKEN"]
+    good = send(flow, "meta", ({}, meta.handshake(token, "1158201444"), b""), "GET")
+    assert (good.status, good.content) == (200, b"1158201444")
+    assert good.headers["content-type"].startswith("text/plain")
+    assert send(flow, "meta", ({}, meta.handshake("somebody's guess"), b""), "GET").status == 401
+
+
+@pytest.mark.parametrize("source", ["event-grid-header", "event-grid-query", "event-grid-token"])
+def test_cloud_events_handshake_gives_consent_to_event_grid_only(flow: Flow, source: str) -> None:
+    _, query, _ = sent(source, b"[]")
+    asked = {"webhook-request-origin": "eventgrid.azure.net", "webhook-request-rate": "120"}
+    good = send(flow, source, (asked, query, b""), "OPTIONS")
+    assert (good.status, good.headers["webhook-allowed-origin"]) == (200, "eventgrid.azure.net")
+    other = {"webhook-request-origin": "elsewhere.example"}
+    assert send(flow, source, (other, query, b""), "OPTIONS").status == 405
+
+
+@pytest.mark.parametrize("source", ["event-grid-header", "event-grid-query", "event-grid-token"])
+def test_event_grid_s_validation_gets_its_code_back(flow: Flow, source: str) -> None:
+    event = {"id": "1", "eventType": event_grid.VALIDATION, "data": {"validationCode": "code-1"}}
+    body, before = json.dumps([event]).encode(), jobs_of(flow)
+    good = send(flow, source, sent(source, body))
+    assert (good.status, good.document) == (200, {"validationResponse": "code-1"})
+    assert send(flow, source, sent(source, body, forged=True)).status == 401
+    assert jobs_of(flow) == before
+
+
+def test_slack_s_verification_gets_its_challenge_back(flow: Flow) -> None:
+    body, before = b'{"type":"url_verification","challenge":"3eZbrw1aB"}', jobs_of(flow)
+    good = send(flow, "slack", sent("slack", body))
+    assert (good.status, good.content) == (200, b"3eZbrw1aB")
+    forged = slack.signed(body, "a secret that somebody made up", now=datetime.now(UTC))
+    assert send(flow, "slack", forged).status == 401
+    assert jobs_of(flow) == before
+
+
+@pytest.mark.parametrize("source", ["stripe", "event-grid-token"])
+def test_an_event_whose_first_send_fails_is_not_lost_and_runs_once(flow: Flow, source: str) -> None:
+    body, before = body_of(source, next(_numbers)), jobs_of(flow)
+    flow.failpoints.error(Point.INTAKE_BEFORE_SEND)
+    assert send(flow, source, sent(source, body)).status == 503
+    assert flow.failpoints.fired(Point.INTAKE_BEFORE_SEND)
+    answer, _ = deliver(flow, source, body)
+    (job_id,) = jobs_of(flow) - before
+    assert answer.document == {"status": "accepted", "job_id": job_id, "duplicate": True}
+    assert_succeeded_once(flow, job_id)
+
+
+def test_a_dead_broker_is_a_503_and_the_next_delivery_runs_the_job(flow: Flow) -> None:
+    body, before = body_of("twilio", next(_numbers)), jobs_of(flow)
+    flow.stack.kill(Part.BROKER, restart=False)
+    try:
+        refused = send(flow, "twilio", sent("twilio", body))
+    finally:
+        flow.stack.resume(Part.BROKER)
+    assert (refused.status, refused.document["code"]) == (503, "queue_unavailable")
+    assert int(refused.headers["retry-after"]) > 0
+    deliver(flow, "twilio", body)
+    (job_id,) = jobs_of(flow) - before
+    assert_succeeded_once(flow, job_id)
+
+
+@pytest.mark.kills
+def test_a_batch_cut_by_a_kill_is_completed_by_its_repeat(flow: Flow) -> None:
+    people = [next(_numbers) for _ in range(BATCH)]
+    body = json.dumps(whatsapp([message(person) for person in people])).encode()
+    before = jobs_of(flow)
+    flow.failpoints.kill(Point.INTAKE_AFTER_SEND, hit=BATCH // 2)
+    assert send(flow, "meta", sent("meta", body)).status == 0
+    flow.failpoints.wait_fired(Point.INTAKE_AFTER_SEND)
+    assert 0 < len(jobs_of(flow) - before) < BATCH
+    deliver(flow, "meta", body)
+    jobs = jobs_of(flow) - before
+    assert len(jobs) == BATCH
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda job_id: assert_succeeded_once(flow, job_id), jobs))
+
+
+def test_while_storage_stands_still_each_sender_is_told_in_its_time(flow: Flow) -> None:
+    """Also when the sender's published keys cannot be had."""
+    sources = ["slack", "shopify", "stripe", "event-grid-token", SILENT]
+    signs_as = {SILENT: "event-grid-token"}
+    numbers, before = {source: next(_numbers) for source in sources}, jobs_of(flow)
+    deliver(flow, "event-grid-token", body_of("event-grid-token", next(_numbers)))  # its keys are known
+
+    def timed(source: str) -> tuple[Answer, float]:
+        like = signs_as.get(source, source)
+        signed = sent(like, body_of(like, numbers[source]))
+        begun = time.monotonic()
+        return send(flow, source, signed), time.monotonic() - begun
+
+    flow.stack.freeze(Part.AZURITE)
+    try:
+        with ThreadPoolExecutor(len(sources)) as pool:
+            results = dict(zip(sources, pool.map(timed, sources), strict=True))
+    finally:
+        flow.stack.thaw(Part.AZURITE)
+    for source, (answer, seconds) in results.items():
+        wanted = "source_not_configured" if source == SILENT else "storage_unavailable"
+        assert (answer.status, answer.document["code"]) == (503, wanted), source
+        scheme = "event-grid" if source == SILENT else EXAMPLES[source].scheme
+        assert seconds < scheme_named(scheme).answer_within + SLACK_SECONDS, source
+    for source in set(sources) - {SILENT}:
+        deliver(flow, source, body_of(source, numbers[source]))
+    assert len(jobs_of(flow) - before) == len(sources)
