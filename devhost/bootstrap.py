@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 LOCAL = ROOT / ".local"
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
+COMMANDS = ("demo", "up", "send", "sign", "test", "bench")
 _NEEDED_BYTES = 900_000_000
 _STAMP = ".afterhook-installed"
 
@@ -25,7 +26,10 @@ usage: python3 dev.py COMMAND [options]      (COMMAND --help shows its options)
 
   demo    start the local stack and take the tour: a webhook becomes a summary, a failure becomes a case
   up      run the local stack until Ctrl-C; prints addresses, keys and a ready curl
+  send    send a file to the running stack as a source's sender would: send SOURCE FILE
+  sign    print that request as a curl instead: sign SOURCE FILE
   test    every check: format, lint, types, import rules, all tests
+  bench   what things cost on this machine, as a table and as JSON
 
 Each sets up what it needs on its first run: .venv from PyPI, Azurite from the npm registry.
 """
@@ -56,7 +60,7 @@ def enter(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
         sys.stdout.write(USAGE)
         return 0
-    if arguments[0] not in {"demo", "up", "test"}:
+    if arguments[0] not in COMMANDS:
         say(f"There is no command {arguments[0]!r}.\n\n{USAGE}")
         return 2
     try:

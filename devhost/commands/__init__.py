@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from devhost.azurite.install import AzuriteError
+from devhost.commands.running import NotRunningError
+from devhost.commands.signing import RequestError
 from devhost.configuration_check import ConfigurationRefusedError
 from devhost.credentials import CredentialsReadError, PipelineReadError
 from devhost.local_settings import SettingsFileError
@@ -13,15 +15,24 @@ from devhost.progress import say
 from devhost.state_folder import StateFolderError, StateInUseError
 from devhost.system import SYSTEM
 
-_MODULES = {"demo": "devhost.commands.demo", "up": "devhost.commands.up", "test": "devhost.commands.checks"}
+_MODULES = {
+    "demo": "devhost.commands.demo",
+    "up": "devhost.commands.up",
+    "send": "devhost.commands.send",
+    "sign": "devhost.commands.sign",
+    "test": "devhost.commands.checks",
+    "bench": "devhost.commands.bench",
+}
 
 PROBLEMS = (
     AzuriteError,
     ConfigurationRefusedError,
     CredentialsReadError,
     NoFreePortError,
+    NotRunningError,
     PartError,
     PipelineReadError,
+    RequestError,
     SettingsFileError,
     StateFolderError,
     StateInUseError,
@@ -30,7 +41,7 @@ PROBLEMS = (
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command, `demo`, `up` or `test`, with its options; its exit code."""
+    """Run one of the commands with its options; its exit code."""
     SYSTEM.interrupt_on_stop()
     try:
         return _dispatch(list(arguments))

@@ -9,6 +9,7 @@ from pathlib import Path
 from devhost import paths
 from devhost.azurite import install
 from devhost.commands.curl import ready_curl, variables
+from devhost.commands.running import noted
 from devhost.configuration_check import check_configuration
 from devhost.ports import is_free
 from devhost.progress import say, step
@@ -46,8 +47,9 @@ def main(arguments: Sequence[str]) -> int:
             trouble = _prepare(stack) if is_ours else None
         if trouble:
             say(f"{trouble} The host's log: {stack.log(Part.HOST)}")
-        _announce(stack, as_json=options.json)
-        SYSTEM.wait_for_stop()
+        with noted(stack.options.state, stack.url):
+            _announce(stack, as_json=options.json)
+            SYSTEM.wait_for_stop()
     except KeyboardInterrupt:
         say("Stopping: running work is finished first. Ctrl-C again ends it at once.")
         return 0
@@ -114,6 +116,11 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         f"Logs          {stack.log(Part.HOST).parent}",
     ]
     lines += [f"Secret of {name}: {secret}" for name, secret in stack.secrets.items()]
+    lines += [
+        f"Setting {setting} of {source.name}: {stack.values[setting]}"
+        for source in stack.sources
+        for setting in source.further_settings
+    ]
     lines += [
         "",
         "As shell variables:",

@@ -25,6 +25,10 @@ class CannotSignError(RuntimeError):
     """The source's requests cannot be made here; the text says why."""
 
 
+class NoSecretError(CannotSignError):
+    """The setting that should hold the source's secret holds none."""
+
+
 _HMAC_KEYS = frozenset(
     {
         "header",
@@ -53,9 +57,20 @@ def sign_for(
         raise CannotSignError("fal.ai signs with a private key of its own: nobody else can.")
     if scheme not in _SIGNERS:
         raise CannotSignError(f"The source has no known scheme, but {scheme!r}.")
-    secret = _secret(source, settings)
+    if event is not None and not _type_is_in_header(source):
+        raise CannotSignError("This sender puts the event's type into the body, not into a header.")
+    setting, secret = _secret(source, settings)
     options = {name: value for name, value in _options(source, event).items() if value is not None}
-    sent: Sent = _SIGNERS[scheme](body, secret, now=now, **options)
+    try:
+        sent: Sent = _SIGNERS[scheme](body, secret, now=now, **options)
+    except UnicodeDecodeError as unreadable:
+        raise CannotSignError(
+            "The body is neither JSON nor a form in ASCII: this sender would not send it."
+        ) from unreadable
+    except (ValueError, LookupError) as unfit:
+        raise CannotSignError(
+            f"The setting {setting}, or one of the source's options, is not of the scheme's form."
+        ) from unfit
     return sent
 
 
@@ -73,6 +88,10 @@ _SIGNERS: Mapping[object, Callable[..., Sent]] = {
 }
 
 
+def _type_is_in_header(source: Table) -> bool:
+    return source.get("scheme") in {"github", "shopify"} or source.get("type_header") is not None
+
+
 def _options(source: Table, event: str | None) -> dict[str, Any]:
     """What a scheme's signer must know beside body and secret."""
     match source.get("scheme"):
@@ -83,7 +102,7 @@ def _options(source: Table, event: str | None) -> dict[str, Any]:
         case "hmac":
             return {name: source.get(name) for name in _HMAC_KEYS} | {"event_type": event}
         case "twilio":
-            return {"public_url": source.get("public_url")}
+            return {"public_url": source.get("public_url"), "shared_key": _shared_key(source)}
         case "event-grid" | "azure-monitor":
             by_query = source.get("secret_query") is not None
             return {
@@ -94,14 +113,26 @@ def _options(source: Table, event: str | None) -> dict[str, Any]:
             return {}
 
 
-def _secret(source: Table, settings: Mapping[str, str]) -> str:
-    """The current secret of the source."""
+def _shared_key(source: Table) -> str | None:
+    """The id of the Twilio key to sign with, where the source has no auth token."""
+    keys = source.get("shared_keys")
+    return next(iter(keys), None) if isinstance(keys, Mapping) and not source.get("secrets") else None
+
+
+def _secret(source: Table, settings: Mapping[str, str]) -> tuple[str, str]:
+    """The setting of the source's current secret, and what it holds."""
     if "token" in source:
         raise CannotSignError("The source wants a token of Entra ID, which only its tenant can give.")
-    named = source.get("secrets") or [None]
-    secret = settings.get(str(named[0]), "")
+    shared = _shared_key(source)
+    named = [source["shared_keys"][shared]] if shared is not None else source.get("secrets")
+    if not isinstance(named, list) or not named:
+        raise CannotSignError("The source names no setting with a secret.")
+    setting = str(named[0])
+    secret = settings.get(setting, "").strip()
     if not secret:
-        raise CannotSignError(f"The setting {named[0]} has no secret. Put it into the settings file.")
+        raise NoSecretError(f"The setting {setting} has no secret.")
+    if secret.lower().startswith("change-me"):
+        raise NoSecretError(f"The setting {setting} still holds the sample's placeholder.")
     if secret.startswith("whpk_"):
         raise CannotSignError("The source knows only the sender's public key: nobody else can sign.")
-    return secret
+    return setting, secret
