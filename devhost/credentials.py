@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 PSEUDONYM_KEY = "AFTERHOOK_PSEUDONYM_KEY"
 """Keys the hash of personal ids; the app demands it where a source has no secret to take in its place."""
 

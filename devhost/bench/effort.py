@@ -24,3 +24,5 @@ class Effort:
     large_bytes: int = 25 * MIB
     """The most that any sender sends (GitHub)."""
     large_at_once: int = 50
+    rest_seconds: float = 2.0
+    """Before the host's memory is looked at, so that it is at rest."""

@@ -9,7 +9,6 @@ from devhost.bench.processes import peak_bytes, reset_peak, resident_bytes
 from devhost.bench.requests import large_webhook
 from devhost.stack import Part, Stack
 
-_REST_SECONDS = 2.0
 _TAKEN_OR_REFUSED = {200, 503}
 
 
@@ -17,10 +16,10 @@ def run(stack: Stack, effort: Effort) -> list[Figure]:
     """One such body, then many at once; nothing where the system does not tell a peak."""
     if peak_bytes(stack.pid(Part.HOST)) is None:
         return []
-    size, many = effort.large_bytes, effort.large_at_once
-    _growth(stack, size // 100, 1)  # the application is built by the first request
-    alone, _ = _growth(stack, size, 1)
-    together, taken = _growth(stack, size, many)
+    size, many, rest = effort.large_bytes, effort.large_at_once, effort.rest_seconds
+    _growth(stack, size // 100, 1, rest)  # the application is built by the first request
+    alone, _ = _growth(stack, size, 1, rest)
+    together, taken = _growth(stack, size, many, rest)
     what = f"{size / MIB:.0f} MiB"
     return [
         Figure(f"peak over one body of {what}", alone / size, "times it", f"{alone / MIB:.0f} MiB"),
@@ -30,10 +29,10 @@ def run(stack: Stack, effort: Effort) -> list[Figure]:
     ]
 
 
-def _growth(stack: Stack, size: int, count: int) -> tuple[int, str]:
+def _growth(stack: Stack, size: int, count: int, rest: float) -> tuple[int, str]:
     """By how many bytes the peak was above what the host held before, and how many requests were taken."""
     pid = stack.pid(Part.HOST)
-    time.sleep(_REST_SECONDS)
+    time.sleep(rest)
     reset_peak(pid)
     before = resident_bytes(pid) or 0
     load = send(stack.url, count, count, large_webhook(stack, size))

@@ -15,7 +15,7 @@ from devhost.progress import say
 from devhost.state_folder import StateFolderError, StateInUseError
 from devhost.system import SYSTEM
 
-_MODULES = {
+MODULES = {
     "demo": "devhost.commands.demo",
     "up": "devhost.commands.up",
     "send": "devhost.commands.send",
@@ -55,5 +55,5 @@ def run(arguments: Sequence[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     name, *rest = arguments
-    command: Callable[[Sequence[str]], int] = import_module(_MODULES[name]).main
+    command: Callable[[Sequence[str]], int] = import_module(MODULES[name]).main
     return command(rest)

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from devhost import bootstrap
+from devhost import bootstrap, commands
 from devhost.paths import ROOT
 
 
@@ -18,7 +19,12 @@ def _dev(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_names_the_commands_that_exist() -> None:
     shown = _dev("--help")
     assert shown.returncode == 0
-    assert all(command in shown.stdout for command in ("demo", "up", "test"))
+    assert all(f"\n  {command} " in shown.stdout for command in bootstrap.COMMANDS)
+
+
+def test_each_command_that_is_named_can_be_run() -> None:
+    assert set(bootstrap.COMMANDS) == set(commands.MODULES)
+    assert all(callable(import_module(module).main) for module in commands.MODULES.values())
 
 
 def test_an_unknown_command_is_refused_with_the_usage() -> None:

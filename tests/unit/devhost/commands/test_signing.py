@@ -196,7 +196,7 @@ class _Recorder:
         self.path, self.body = "", b""
         self.headers: dict[str, str] = {}
         self._server = HTTPServer((LOOPBACK, 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self.url = f"http://{LOOPBACK}:{self._server.server_port}"
 
     def __enter__(self) -> Self:
