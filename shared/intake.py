@@ -158,7 +158,8 @@ class Intake:
         elif found.kept is not None:
             kept = place_input(job_id, found.kept, JSON)
             note = f"Kept of the event: {kept.ref}."
-            places.append(kept)
+            if kept.ref != job.input_ref:  # one row cannot be written twice at once
+                places.append(kept)
         rows = [services.timeline(job, "accepted", at=now, note=note)]
         for placed in places:
             await store_input(services, placed)

@@ -57,7 +57,12 @@ def entity_size(entity: Mapping[str, object]) -> int:
 
 
 def check_transaction(entities: Sequence[Mapping[str, object]]) -> None:
-    """Raises RecordTooLarge when the entities do not fit one entity group transaction."""
+    """Raises RecordTooLarge when the entities do not fit one entity group transaction.
+
+    Raises ValueError for a row that is in it twice: the service refuses that (`InvalidDuplicateRow`).
+    """
+    if len({entity.get("RowKey") for entity in entities}) < len(entities):
+        raise ValueError("The same row was to be written twice at once.")
     if len(entities) > MAX_OPERATIONS:
         raise RecordTooLarge(
             f"{len(entities)} rows were to be written at once; at most {MAX_OPERATIONS} fit."

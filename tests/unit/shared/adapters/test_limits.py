@@ -46,12 +46,17 @@ def test_a_row_larger_than_the_service_takes_is_refused() -> None:
 
 def test_a_batch_has_at_most_a_hundred_rows_and_four_megabytes() -> None:
     large = {f"column{n}": b"x" * 60_000 for n in range(15)}
-    check_transaction([{"a": 1}] * 100)
-    check_transaction([large] * 4)
+    check_transaction([{"RowKey": str(n)} for n in range(100)])
+    check_transaction([{"RowKey": str(n), **large} for n in range(4)])
     with pytest.raises(RecordTooLarge, match="101 rows"):
-        check_transaction([{"a": 1}] * 101)
+        check_transaction([{"RowKey": str(n)} for n in range(101)])
     with pytest.raises(RecordTooLarge, match="4194304"):
-        check_transaction([large] * 5)
+        check_transaction([{"RowKey": str(n), **large} for n in range(5)])
+
+
+def test_a_batch_does_not_write_a_row_twice() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        check_transaction([{"RowKey": "a"}, {"RowKey": "b"}, {"RowKey": "a"}])
 
 
 def test_small_values_count_little_and_other_types_are_a_mistake() -> None:
