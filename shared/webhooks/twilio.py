@@ -16,10 +16,10 @@ from pydantic import Field
 
 from shared.pipeline.values import SettingName
 from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
-from shared.webhooks.parsing import FORM, form_fields, media_type, require_identity_encoding
+from shared.webhooks.parsing import FORM, media_type, require_identity_encoding
 from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
 from shared.webhooks.signatures import matching_key, text_key
-from shared.webhooks.twilio_events import read_events
+from shared.webhooks.twilio_events import read_events, signed_fields, signed_text
 from shared.webhooks.twilio_urls import PublicUrl, spellings
 
 AccountSid = Annotated[str, Field(pattern=r"^AC[0-9a-fA-F]{32}$")]
@@ -115,17 +115,14 @@ def _signed_body(request: WebhookRequest) -> bytes:
         if len(hashes) != 1 or not hmac.compare_digest(hashes[0].encode("utf-8", "surrogatepass"), actual):
             raise BadSignature("bodySHA256 in the query is not the hash of the body.")
         return b""
-    fields: dict[str, set[str]] = {}
     try:
         if media_type(request) != FORM:
             raise BadSignature(
                 "The body is no form and the query has no bodySHA256: nothing covers the body."
             )
-        for name, value in form_fields(request.body):
-            fields.setdefault(name, set()).add(value)
+        return signed_text(signed_fields(request.body))
     except (MalformedBody, UnsupportedMediaType):
         raise BadSignature("The body is no form in UTF-8, so it is not what Twilio signed.") from None
-    return "".join(name + value for name in sorted(fields) for value in sorted(fields[name])).encode()
 
 
 def _body_hashes(query: str) -> list[str]:

@@ -38,16 +38,30 @@ def read_events(request: WebhookRequest, accounts: Sequence[str]) -> tuple[Webho
     return (_event(document, account, request.body, request.body),)
 
 
+def signed_fields(body: bytes) -> dict[str, list[str]]:
+    """What Twilio signs of a form: its names in order, each with its distinct values in order.
+
+    Raises MalformedBody.
+    """
+    found: dict[str, set[str]] = {}
+    for name, value in form_fields(body):
+        found.setdefault(name, set()).add(value)
+    return {name: sorted(found[name]) for name in sorted(found)}
+
+
+def signed_text(fields: Mapping[str, Sequence[str]]) -> bytes:
+    """The text of a form's fields that follows the URL in what is signed."""
+    return "".join(name + value for name, values in fields.items() for value in values).encode()
+
+
 def _form_event(request: WebhookRequest, accounts: Sequence[str]) -> WebhookEvent:
-    fields: dict[str, Any] = {}
-    for name, value in form_fields(request.body):
-        if name not in fields:
-            fields[name] = value
-        else:
-            earlier = fields[name]
-            fields[name] = [*earlier, value] if isinstance(earlier, list) else [earlier, value]
+    """Read as it was signed: who repeats or reorders the fields of a captured form makes no other event."""
+    signed = signed_fields(request.body)
+    fields: dict[str, Any] = {
+        name: values[0] if len(values) == 1 else values for name, values in signed.items()
+    }
     account = _account(fields, accounts, required=True)
-    return _event(fields, account, request.body, own_json(fields))
+    return _event(fields, account, signed_text(signed), own_json(fields))
 
 
 def _event(fields: Mapping[str, Any], account: str, body: bytes, raw: bytes) -> WebhookEvent:

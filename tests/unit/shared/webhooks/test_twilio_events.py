@@ -12,6 +12,7 @@ from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedM
 from shared.webhooks.twilio_events import read_events
 from tests.unit.shared.webhooks.requests import request
 from tests.unit.shared.webhooks.sources import ACCOUNT_SID
+from tests.unit.shared.webhooks.twilio_requests import incoming, read
 
 FORM = "application/x-www-form-urlencoded"
 OTHER_ACCOUNT = "AC" + "f" * 32
@@ -85,6 +86,22 @@ def test_where_nothing_numbers_the_step_its_body_is_its_identity(fields: dict[st
     assert "sha256-" in event.event_id
     assert form(**fields).event_id == event.event_id
     assert form(**fields, Extra="1").event_id != event.event_id
+
+
+@pytest.mark.parametrize(
+    ("body", "again"),
+    [
+        ("MessageSid=SM1&SmsStatus=sent", "MessageSid=SM1&MessageSid=SM1&SmsStatus=sent&SmsStatus=sent"),
+        ("CallSid=CA1&Digits=1", "Digits=1&CallSid=CA1"),
+        ("CallSid=CA1&Digits=1+2", "CallSid=CA1&Digits=1%202"),
+        ("CallSid=CA1&Digits=1", "%43allSid=CA1&Digits=1"),
+    ],
+)
+def test_a_captured_form_in_another_spelling_is_the_same_event(body: str, again: str) -> None:
+    """Both have one signature: it covers the distinct decoded fields, in order."""
+    account = f"&AccountSid={ACCOUNT_SID}"
+    first, second = (read(incoming(f"{text}{account}".encode()))[0] for text in (body, again))
+    assert (first.event_id, first.raw) == (second.event_id, second.raw)
 
 
 def test_the_time_of_a_calls_status_is_kept() -> None:
