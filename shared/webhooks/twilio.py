@@ -19,7 +19,7 @@ from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, Webhoo
 from shared.webhooks.parsing import FORM, media_type, require_identity_encoding
 from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
 from shared.webhooks.signatures import matching_key, text_key
-from shared.webhooks.twilio_events import read_events, signed_fields, signed_text
+from shared.webhooks.twilio_events import read_events, signed_text
 from shared.webhooks.twilio_urls import PublicUrl, spellings
 
 AccountSid = Annotated[str, Field(pattern=r"^AC[0-9a-fA-F]{32}$")]
@@ -120,7 +120,7 @@ def _signed_body(request: WebhookRequest) -> bytes:
             raise BadSignature(
                 "The body is no form and the query has no bodySHA256: nothing covers the body."
             )
-        return signed_text(signed_fields(request.body))
+        return signed_text(request.body)
     except (MalformedBody, UnsupportedMediaType):
         raise BadSignature("The body is no form in UTF-8, so it is not what Twilio signed.") from None
 

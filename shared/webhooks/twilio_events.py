@@ -38,30 +38,25 @@ def read_events(request: WebhookRequest, accounts: Sequence[str]) -> tuple[Webho
     return (_event(document, account, request.body, request.body),)
 
 
-def signed_fields(body: bytes) -> dict[str, list[str]]:
-    """What Twilio signs of a form: its names in order, each with its distinct values in order.
+def signed_text(form: bytes) -> bytes:
+    """What follows the URL in what Twilio signs: each name in order, with each of its distinct values.
 
     Raises MalformedBody.
     """
-    found: dict[str, set[str]] = {}
-    for name, value in form_fields(body):
-        found.setdefault(name, set()).add(value)
-    return {name: sorted(found[name]) for name in sorted(found)}
-
-
-def signed_text(fields: Mapping[str, Sequence[str]]) -> bytes:
-    """The text of a form's fields that follows the URL in what is signed."""
-    return "".join(name + value for name, values in fields.items() for value in values).encode()
+    return "".join(name + value for name, value in sorted(set(form_fields(form)))).encode()
 
 
 def _form_event(request: WebhookRequest, accounts: Sequence[str]) -> WebhookEvent:
-    """Read as it was signed: who repeats or reorders the fields of a captured form makes no other event."""
-    signed = signed_fields(request.body)
-    fields: dict[str, Any] = {
-        name: values[0] if len(values) == 1 else values for name, values in signed.items()
-    }
+    """What the signature covers is the event: who repeats or reorders captured fields makes no other one.
+
+    Of a name that comes several times the distinct values are kept, in the order sent.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for name, value in form_fields(request.body):
+        found.setdefault(name, {})[value] = None
+    fields = {name: next(iter(values)) if len(values) == 1 else [*values] for name, values in found.items()}
     account = _account(fields, accounts, required=True)
-    return _event(fields, account, signed_text(signed), own_json(fields))
+    return _event(fields, account, signed_text(request.body), own_json(fields))
 
 
 def _event(fields: Mapping[str, Any], account: str, body: bytes, raw: bytes) -> WebhookEvent:

@@ -101,7 +101,7 @@ def test_a_captured_form_in_another_spelling_is_the_same_event(body: str, again:
     """Both have one signature: it covers the distinct decoded fields, in order."""
     account = f"&AccountSid={ACCOUNT_SID}"
     first, second = (read(incoming(f"{text}{account}".encode()))[0] for text in (body, again))
-    assert (first.event_id, first.raw) == (second.event_id, second.raw)
+    assert (first.event_id, first.payload) == (second.event_id, second.payload)
 
 
 def test_the_time_of_a_calls_status_is_kept() -> None:
