@@ -6,19 +6,22 @@ https://developers.facebook.com/documentation/business-messaging/whatsapp/webhoo
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 from urllib.parse import parse_qs
 
 from shared.pipeline.values import SettingName
+from shared.sizes import MIB
 from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.meta_events import read_events
 from shared.webhooks.parsing import parse_object, require_json
-from shared.webhooks.rejections import BadSignature, MalformedBody
+from shared.webhooks.rejections import BadSignature, BodyTooLarge, MalformedBody
 from shared.webhooks.signatures import text_key, verify_prefixed_hex
 
 _CHALLENGE = re.compile(r"[\x21-\x7e]{1,256}", re.ASCII)
 _VERIFY = "verify_token"
+MOST_TOGETHER = 32 * MIB
+"""Bytes of a batch's events; Meta's largest batch is 3 MB."""
 _TAKEN = Reply(status=200, body=b'{"status":"accepted"}')
 
 
@@ -68,4 +71,14 @@ class Meta(Scheme[MetaOptions]):
 
     def read(self, request: WebhookRequest, trust: Trust[MetaOptions]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002
         require_json(request)
-        return tuple(read_events(parse_object(request.body)))
+        return tuple(_bounded(read_events(parse_object(request.body))))
+
+
+def _bounded(events: Iterable[WebhookEvent]) -> Iterator[WebhookEvent]:
+    """Each message carries what its batch shares: many of them could be a thousand times the body."""
+    total = 0
+    for event in events:
+        total += len(event.raw)
+        if total > MOST_TOGETHER:
+            raise BodyTooLarge("The batch's items share so much that together they are too large.")
+        yield event

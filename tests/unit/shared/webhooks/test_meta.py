@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from devhost.senders import meta as sender
 from shared.webhooks.base import Trust, WebhookRequest
 from shared.webhooks.meta import Meta, MetaOptions
-from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
+from shared.webhooks.rejections import BadSignature, BodyTooLarge, MalformedBody, UnsupportedMediaType
+from tests.unit.shared.webhooks.batches import message, whatsapp
 from tests.unit.shared.webhooks.requests import FIVE_MINUTES, NOW
 from tests.unit.shared.webhooks.tampering import Vector, changes, flips, refusal
 
@@ -145,3 +146,11 @@ def test_another_media_type_or_encoding_is_unsupported(more: dict[str, str]) -> 
 def test_wrong_options_are_refused(table: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         MetaOptions.model_validate(table)
+
+
+def test_a_batch_whose_items_repeat_a_large_common_part_is_refused() -> None:
+    """Each message is an event with what its batch shares: here 400 times 100 KB."""
+    batch = whatsapp([message(person) for person in range(400)])
+    batch["entry"][0]["changes"][0]["value"]["metadata"]["note"] = "x" * 100_000
+    with pytest.raises(BodyTooLarge):
+        SCHEME.read(post(json.dumps(batch).encode()), trust())
