@@ -25,6 +25,8 @@ from shared.retry import Backoff, BackoffCurve, BackoffList, RetryPolicy
 from shared.webhooks.base import Options
 
 _SYNTAX = re.compile(r"(?P<reason>.*?) ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)", re.DOTALL)
+_NAMES_SECRETS = frozenset({"secrets", "shared_keys", "verify_token"})
+"""The keys of a source whose values are the names of settings with secrets."""
 _EXPECTED = {
     "greater_than_equal": "at least {ge:g}",
     "less_than_equal": "at most {le:g}",
@@ -137,7 +139,7 @@ def _misfit(details: Mapping[str, Any], raw: Mapping[str, Any]) -> Misfit:
 
 def _found(path: KeyPath, value: object) -> str:
     """What stands there. Somebody may have written a secret where its setting's name belongs."""
-    if path[2:3] != ("secrets",) or isinstance(value, int | float):
+    if not _NAMES_SECRETS.intersection(path[2:3]) or isinstance(value, int | float):
         return shown(value)
     if isinstance(value, list):
         return str(len(value))
@@ -147,6 +149,8 @@ def _found(path: KeyPath, value: object) -> str:
 def _known_keys(path: KeyPath, raw: Mapping[str, Any]) -> str:
     known = shape.keys_at(path[:-1], scheme_at(raw, path))
     close = difflib.get_close_matches(str(path[-1]), known, n=1)
+    if not known:
+        return "no such key"
     hint = f" - did you mean {close[0]}?" if close else ""
     return f"one of {', '.join(known)}{hint}"
 

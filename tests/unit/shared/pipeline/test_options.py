@@ -188,3 +188,30 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, line: str, expected: st
 def test_a_time_that_is_not_signed_is_a_mistake(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, "hmac", SECRETS, 'header = "X-A"', 'timestamp_header = "X-B"')
     assert 'expected "signed" with {timestamp}: a time that is not signed proves nothing' in problem
+
+
+@pytest.mark.parametrize(
+    ("scheme", "key", "line"),
+    [
+        ("meta", "verify_token", 'verify_token = "an invented token"'),
+        (
+            "twilio",
+            "shared_keys.key-1",
+            'public_url = "https://hooks.example.com/"\n'
+            f'accounts = ["AC{"0" * 32}"]\n'
+            'shared_keys = { key-1 = "an invented token" }',
+        ),
+    ],
+)
+def test_what_stands_where_a_secrets_setting_is_named_is_not_shown(
+    tmp_path: Path, scheme: str, key: str, line: str
+) -> None:
+    (problem,) = problems_of(tmp_path, scheme, SECRETS, line)
+    assert f"sources.hooks.{key}: expected the name of an app setting" in problem
+    assert "invented" not in problem
+
+
+def test_an_unknown_key_in_a_table_of_options_is_no_such_key(tmp_path: Path) -> None:
+    token = 'tenant = "00000000-0000-0000-0000-000000000000", audience = ["a"], role = "r"'
+    (problem,) = problems_of(tmp_path, "azure-monitor", f"token = {{ {token}, rolle = 1 }}")
+    assert problem.endswith('sources.hooks.token.rolle: expected no such key, found the unknown key "rolle"')
