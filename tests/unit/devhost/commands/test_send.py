@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from devhost.commands import send, sign
-from devhost.commands.running import NotRunningError
+from devhost.commands.running import NotRunningError, url_of
+from devhost.local_settings import read_values
 from devhost.paths import ROOT
 
 pytestmark = pytest.mark.flows
@@ -136,6 +138,13 @@ def test_the_printed_curl_is_taken_too(folder: Path, capsys: pytest.CaptureFixtu
     done = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True)
     assert " 202 " in done.stdout.splitlines()[0]
     assert '"duplicate":false' in done.stdout
+
+
+def test_the_handshake_by_get_is_answered_for_the_verify_token_that_was_made(folder: Path) -> None:
+    token = read_values(folder / "state" / "settings.json")["META_VERIFY_TOKEN"]
+    query = f"hub.mode=subscribe&hub.challenge=a-challenge&hub.verify_token={token}"
+    with urlopen(f"{url_of(folder / 'state')}/api/webhooks/wa?{query}", timeout=30) as answer:
+        assert answer.read() == b"a-challenge"
 
 
 def test_without_a_stack_on_the_folder_it_is_said(folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from devhost.commands.running import NotRunningError, url_of
 from devhost.paths import ROOT
 from devhost.ports import LOOPBACK
 from tests.support.http import request
@@ -59,11 +60,13 @@ def test_json_is_one_line_with_everything_a_client_needs_and_ctrl_c_ends_it_all(
         assert set(said["pids"]) == {"host", "broker", "azurite"}
         headers = {"x-functions-key": said["operator_key"]}
         assert request("POST", f"{said['url']}/api/send", headers)[0] == 200
+        assert url_of(app / "one") == said["url"]
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert process.stdout is not None
         assert process.stdout.read() == ""
     assert not any(is_alive(pid) for pid in said["pids"].values())
+    assert not (app / "one" / "running.json").exists()
 
 
 def test_nothing_is_left_when_up_itself_is_killed(app: Path) -> None:
@@ -71,6 +74,8 @@ def test_nothing_is_left_when_up_itself_is_killed(app: Path) -> None:
         said = ready(process)
         process.kill()
     eventually(lambda: not any(is_alive(pid) for pid in said["pids"].values()), "all parts are gone")
+    with pytest.raises(NotRunningError):
+        url_of(app / "two")
 
 
 def test_a_dead_host_is_started_again_and_it_is_said(app: Path) -> None:
