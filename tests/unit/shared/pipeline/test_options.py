@@ -197,9 +197,11 @@ def test_a_time_that_is_not_signed_is_a_mistake(tmp_path: Path) -> None:
         (
             "twilio",
             "shared_keys.key-1",
-            'public_url = "https://hooks.example.com/"\n'
-            f'accounts = ["AC{"0" * 32}"]\n'
-            'shared_keys = { key-1 = "an invented token" }',
+            (
+                'public_url = "https://hooks.example.com/"\n'
+                f'accounts = ["AC{"0" * 32}"]\n'
+                'shared_keys = { key-1 = "an invented token" }'
+            ),
         ),
     ],
 )
