@@ -23,7 +23,7 @@ from shared.webhooks.parsing import JSON
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import StaleTimestamp, UnknownSource, WebhookRejected
-from shared.webhooks.routing import extract, route_for
+from shared.webhooks.routing import Extraction, extract, route_for
 from shared.webhooks.secrets import SourceSecrets
 
 T = TypeVar("T")
@@ -128,10 +128,7 @@ class Intake:
         """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
         services, now = self._services, self._services.clock.now()
         job_id = job_id_for(policy.name, event.account, event.event_id)
-        found = await aside(event.raw, lambda: extract(route, event))
-        places: list[PlacedInput] = []
-        if found.input is not None:
-            places.append(place_input(job_id, found.input, found.content_type))
+        found, places, digest = await aside(event.raw, lambda: _read(route, event, job_id))
         key = self._pseudonym_key(policy)
         job = Job(
             job_id=job_id,
@@ -141,7 +138,7 @@ class Intake:
             event_type=event.event_type,
             task_type=route.task,
             user_id=user_pseudonym(found.user_id, key, numbers=scheme_named(policy.scheme).users_are_numbers),
-            body_sha256=hashlib.sha256(event.raw).hexdigest(),
+            body_sha256=digest,
             input_ref=places[0].ref if places else found.input_ref,
             traceparent=traceparent(request.headers),
             created_at=now,
@@ -171,6 +168,13 @@ class Intake:
         if configured is not None:
             return configured.get_secret_value().encode()
         return next(iter(self._secrets.keys_of(policy).keys), None)
+
+
+def _read(route: Route, event: WebhookEvent, job_id: str) -> tuple[Extraction, list[PlacedInput], str]:
+    """What the route takes from the event, where an input of it will lie, and the hash of the event."""
+    found = extract(route, event)
+    places = [] if found.input is None else [place_input(job_id, found.input, found.content_type)]
+    return found, places, hashlib.sha256(event.raw).hexdigest()
 
 
 async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

@@ -1,6 +1,7 @@
 """The HTTP front: routing, keys, limits, and one function call a request."""
 
 import asyncio
+import contextlib
 import socket
 import time
 from collections.abc import Mapping
@@ -28,6 +29,13 @@ from devhost.functions.log import host_log
 
 DEFAULT_BODY_LIMIT = 104_857_600
 """Bytes; the app setting FUNCTIONS_REQUEST_BODY_SIZE_LIMIT changes it."""
+LARGE_BODY = 1024 * 1024
+LARGE_AT_ONCE = 16
+"""The platform gives an instance no more requests at once than its HTTP concurrency, 16 on Flex Consumption
+with 2 GB of memory. Here that holds for large bodies only: further ones wait unread.
+
+Source: https://learn.microsoft.com/azure/azure-functions/functions-concurrency
+"""
 ANSWER_SECONDS = 230.0
 """The platform's load balancer waits no longer for an answer; the function runs on."""
 
@@ -52,6 +60,7 @@ class HttpFront:
         self._answer_seconds = answer_seconds
         self._cors = cors
         self._stopping = False
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
         self._calls: set[asyncio.Task[web.Response]] = set()
         self._runner: web.ServerRunner | None = None
         self._site: web.SockSite | None = None
@@ -111,15 +120,27 @@ class HttpFront:
         found = self._router.find(request.method, target.path)
         if found is None:
             return _homepage() if target.path == "/" else web.Response(status=404)
-        route, values = found
+        route = found[0]
         query = parse_query(target.query)
         if not self._keys.allow(route.auth_level, route.function.name, _given_key(headers, query)):
             return web.Response(status=401)
         length = request.content_length or 0
         if length > self._body_limit:
             return web.Response(status=413, headers={"Connection": "close"})
+        async with self._large if length > LARGE_BODY else contextlib.nullcontext():
+            return await self._invoke(request, target, headers, found, query)
+
+    async def _invoke(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        headers: Mapping[str, str],
+        found: tuple[HttpRoute, Mapping[str, str]],
+        query: Mapping[str, str],
+    ) -> web.Response:
+        route, values = found
         # A body without Content-Length (chunked) never reaches a function.
-        body = await request.read() if length > 0 else b""
+        body = await request.read() if request.content_length else b""
         url = request_url(scheme_of(headers.get("x-forwarded-proto")), headers.get("host", ""), target)
         call = asyncio.create_task(
             self._call(route, http_datum(request.method, url, headers, query, values, body), headers)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from shared.printable import clean_text
 from shared.webhooks.base import Options, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.forms import field_values
 from shared.webhooks.identity import body_id, event_label
 from shared.webhooks.parsing import (
     FORM,
     JSON,
-    form_fields,
     media_type,
     parse_object,
     require_identity_encoding,
@@ -96,7 +96,7 @@ def _json_of(request: WebhookRequest) -> bytes:
 
 def _form_payload(body: bytes) -> bytes:
     """The JSON in the form field `payload`."""
-    found = [value for name, value in form_fields(body, _MOST_FORM_FIELDS) if name == "payload"]
+    found = field_values(body, b"payload", _MOST_FORM_FIELDS)
     if len(found) != 1:
         raise MalformedBody("The form does not have exactly one field `payload`.")
-    return found[0].encode()
+    return found[0]

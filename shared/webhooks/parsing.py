@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from shared.printable import clean_text
 from shared.webhooks.base import WebhookRequest
+from shared.webhooks.json_memory import check_values, put_back, take_out
 from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
 
 DEEPEST = 64
@@ -43,9 +44,11 @@ def parse_objects(body: bytes) -> list[dict[str, Any]]:
 
 
 def parse_json(body: bytes) -> Any:
-    """The JSON value in `body`. Raises MalformedBody."""
+    """The JSON value in `body`. Raises MalformedBody, or BodyTooLarge for too many values."""
+    check_values(body)
     try:
-        text = body.decode("utf-8")
+        short, taken = take_out(body)
+        text = short.decode("utf-8")
     except UnicodeDecodeError:
         raise MalformedBody("The body is not UTF-8.") from None
     if not text.strip(" \t\r\n"):
@@ -65,7 +68,7 @@ def parse_json(body: bytes) -> Any:
     except ValueError:
         raise MalformedBody("The body is not JSON.") from None
     _check_depth(document)
-    return document
+    return put_back(document, taken)
 
 
 _TOO_DEEP = f"The body is nested deeper than {DEEPEST} levels."

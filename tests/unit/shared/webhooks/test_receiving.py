@@ -81,7 +81,7 @@ async def test_a_queue_that_hangs_is_given_up_before_the_sender_gives_up(
 ) -> None:
     scheme = EXAMPLES[source].implementation
     assert scheme.answer_within < TIME_OUTS.get(scheme.name, 15)
-    monkeypatch.setattr(type(scheme), "answer_within", 0.02)
+    monkeypatch.setattr(type(scheme), "answer_within", 0.2)
     receiver = Receiver()
     receiver.world.bus.before("send", hang)
     answer = await receiver.deliver(source)

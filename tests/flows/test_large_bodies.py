@@ -1,0 +1,135 @@
+"""Bodies of 25 MiB, the most that any sender sends: what one costs the host in memory, and fifty at once."""
+
+import http.client
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from devhost.bench.processes import peak_bytes, reset_peak, resident_bytes
+from devhost.senders import Sent, github
+from devhost.stack import Part
+from tests.flows.driver import Flow
+from tests.support.stacks import flow_stack
+
+pytestmark = [
+    pytest.mark.flows,
+    pytest.mark.skipif(
+        not Path("/proc/self/clear_refs").exists(), reason="only Linux tells the peak of another process"
+    ),
+]
+
+SIZE = 25 * 1024 * 1024
+MOST_TIMES = 3.0
+"""As promised: by how much of the body the host grows at most."""
+MOST_TIMES_OF_FORMS = 3.5
+"""A form's JSON is decoded from it, so that it is there once more."""
+AT_ONCE = 50
+MOST_BYTES_AT_ONCE = 40 * SIZE
+"""Sixteen are read at once, each of which is there twice while it is put together, and two worked on."""
+PIPELINE = """
+[sources.github]
+scheme = "github"
+secrets = ["GITHUB_WEBHOOK_SECRET"]
+max_body = "25MiB"
+
+[[sources.github.routes]]
+event = "stored"
+task = "summarize_document"
+
+[tasks.summarize_document]
+attempt_timeout = "10s"
+max_document = "1MiB"
+"""
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
+    folder = tmp_path_factory.mktemp("large-bodies")
+    pipeline = folder / "pipeline.toml"
+    pipeline.write_text(PIPELINE, encoding="utf-8")
+    with flow_stack(folder / "state", pipeline=pipeline) as stack:
+        yield Flow(stack)
+
+
+def of_one_string(size: int) -> bytes:
+    frame = json.dumps({"text": ""}).encode()
+    return frame[:-2] + b"x" * (size - len(frame)) + frame[-2:]
+
+
+def of_many_values(size: int) -> bytes:
+    one = b'{"a":1}'
+    return b'{"x":[' + b",".join([one] * (size // (len(one) + 1) - 1)) + b"]}"
+
+
+def signed(flow: Flow, body: bytes, event: str, *, form: bool = False) -> Sent:
+    secret, now = flow.stack.secrets["github"], datetime.now(UTC)
+    return github.signed(body, secret, now=now, event=event, delivery=str(uuid.uuid4()), form=form)
+
+
+def post(flow: Flow, sent: Sent) -> tuple[int, str]:
+    """The status, and the code of a problem or the status of what was taken."""
+    headers, _, body = sent
+    connection = http.client.HTTPConnection(urlsplit(flow.stack.url).netloc, timeout=120)
+    try:
+        connection.request("POST", "/api/webhooks/github", body, headers)
+        response = connection.getresponse()
+        document = json.loads(response.read())
+        return response.status, str(document.get("code") or document["status"])
+    finally:
+        connection.close()
+
+
+def fresh_host(flow: Flow) -> int:
+    """A host that has loaded everything, and whose allocator keeps nothing of earlier bodies."""
+    flow.stack.restart(Part.HOST)
+    for event in ("unwanted", "stored"):
+        assert post(flow, signed(flow, b'{"warm": "up"}', event))[0] in (200, 202)
+    return flow.stack.pid(Part.HOST)
+
+
+@pytest.mark.parametrize("form", [False, True], ids=["json", "form"])
+@pytest.mark.parametrize(("event", "answer"), [("unwanted", (200, "ignored")), ("stored", (202, "accepted"))])
+def test_one_body_of_one_long_string_costs_no_more_than_three_times_its_size(
+    flow: Flow, event: str, answer: tuple[int, str], form: bool
+) -> None:
+    sent = signed(flow, of_one_string(SIZE - 1024), event, form=form)
+    pid = fresh_host(flow)
+    assert reset_peak(pid)
+    before = resident_bytes(pid) or 0
+    assert post(flow, sent) == answer
+    grown = (peak_bytes(pid) or 0) - before
+    assert SIZE <= grown <= (MOST_TIMES_OF_FORMS if form else MOST_TIMES) * SIZE
+    assert flow.stack.pid(Part.HOST) == pid
+
+
+def test_one_body_of_millions_of_values_is_refused_before_they_cost_anything(flow: Flow) -> None:
+    sent = signed(flow, of_many_values(SIZE), "stored")
+    pid = fresh_host(flow)
+    assert reset_peak(pid)
+    before = resident_bytes(pid) or 0
+    assert post(flow, sent) == (413, "body_too_large")
+    assert (peak_bytes(pid) or 0) - before <= MOST_TIMES * SIZE
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_fifty_at_once_are_taken_or_put_off_and_the_host_lives_on(flow: Flow) -> None:
+    sent = signed(flow, of_one_string(SIZE), "stored")
+    pid = fresh_host(flow)
+    assert reset_peak(pid)
+    before = resident_bytes(pid) or 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = Counter(pool.map(lambda _: post(flow, sent), range(AT_ONCE)))
+    assert {status for status, _ in answers} <= {200, 202, 503}, answers
+    assert {code for status, code in answers if status == 503} <= {"overloaded", "storage_unavailable"}
+    assert (peak_bytes(pid) or 0) - before <= MOST_BYTES_AT_ONCE
+    assert post(flow, signed(flow, b'{"small": true}', "unwanted")) == (200, "ignored")
+    assert post(flow, signed(flow, b'{"small": true}', "stored")) == (202, "accepted")
+    assert flow.stack.pid(Part.HOST) == pid
