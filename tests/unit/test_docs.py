@@ -25,6 +25,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 def test_every_code_of_the_http_interface_is_explained() -> None:
     files = [*(ROOT / "shared/http").glob("*.py"), ROOT / "shared/deadletters/refusals.py",
              ROOT / "shared/webhooks/rejections.py", ROOT / "shared/webhooks/secrets.py",
+             ROOT / "shared/webhooks/large_bodies.py",
              ROOT / "shared/submission.py", ROOT / "shared/uploads.py"]  # fmt: skip
     codes = {code for file in files for code in _CODE.findall(file.read_text())} - BASE_CODES
     explained = (ROOT / "docs/operating.md").read_text()
