@@ -227,7 +227,7 @@ async def _hang() -> None:
 async def test_what_hangs_is_given_up_and_not_acknowledged(
     world: World, intake: Intake, call: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Standard, "answer_within", 0.05)
+    monkeypatch.setattr(Standard, "answer_within", 0.2)
     fake, method = call.split(".")
     getattr(world, fake).before(method, _hang)
     with pytest.raises(error):
