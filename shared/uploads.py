@@ -13,6 +13,7 @@ from shared.documents.errors import DocumentUnreadable, UnsupportedFormat
 from shared.documents.formats import DocumentFormat, detect_format
 from shared.errors import RequestRefused, StorageUnavailable
 from shared.services import Services
+from shared.webhooks.large_bodies import aside
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", re.ASCII)
 _TYPES = {
@@ -79,12 +80,17 @@ async def upload(services: Services, name: str, content: bytes, content_type: st
         raise UploadTooLarge(f"The document is over the limit of {limit:,} bytes ([api] max_input).")
     if not content:
         raise EmptyUpload
-    kind = _TYPES[_format(content, name, content_type)]
+    kind, digest = await aside(content, lambda: _described(content, name, content_type))
     ref = f"{UPLOADS}{name}"
     created = await services.blobs.put_if_absent(ref, content, kind)
     if not created and not await _is_same(services, ref, content):
         raise NameTaken
-    return Upload(ref, len(content), hashlib.sha256(content).hexdigest(), kind, created)
+    return Upload(ref, len(content), digest, kind, created)
+
+
+def _described(content: bytes, name: str, content_type: str | None) -> tuple[str, str]:
+    """The document's media type and hash. Raises UploadRefused."""
+    return _TYPES[_format(content, name, content_type)], hashlib.sha256(content).hexdigest()
 
 
 def _format(content: bytes, name: str, content_type: str | None) -> DocumentFormat:

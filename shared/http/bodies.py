@@ -58,8 +58,8 @@ def content_of(value: Any) -> bytes | None:
 
 
 def idempotency_key(request: HttpRequest) -> str | None:
-    """The header `Idempotency-Key`. Raises BadRequest for one that is empty or too long."""
+    """The header `Idempotency-Key`. Raises BadRequest for one that is empty, too long or not in UTF-8."""
     key = request.headers.get("idempotency-key")
-    if key is not None and not 0 < len(key) <= KEY_LIMIT:
+    if key is not None and (not 0 < len(key) <= KEY_LIMIT or clean_text(key) != key):
         raise BadRequest(f"`Idempotency-Key` must have 1 to {KEY_LIMIT} characters.")
     return key

@@ -106,6 +106,13 @@ async def test_twenty_at_once_with_one_key_are_one_job(world: World, services: S
     assert len({said(answer)["job_id"] for answer in answers}) == 1
 
 
+@pytest.mark.parametrize("key", ["", "k" * 256, "\udcff"])
+async def test_a_key_that_is_no_short_text_is_refused(world: World, services: Services, key: str) -> None:
+    refused = await ask(services, key=key)
+    assert (refused.status, said(refused)["code"]) == (400, "bad_request")
+    assert world.jobs.all_jobs() == []
+
+
 async def test_without_a_key_nothing_is_stored(world: World, services: Services) -> None:
     refused = await ask(services, key=None)
     assert (refused.status, said(refused)["code"]) == (400, "idempotency_key_required")
@@ -193,6 +200,16 @@ async def test_size_and_kind_are_checked_before_anything_is_stored(world: World,
         (411, "length_required"),
     ]
     assert await world.blobs.info("inputs/uploads/report.pdf") is None
+
+
+async def test_of_documents_put_under_one_name_at_once_one_is_stored(
+    world: World, services: Services
+) -> None:
+    contents = [b"one", b"two"] * 5
+    answers = await asyncio.gather(*(put(services, "a.txt", content) for content in contents))
+    assert sorted(answer.status for answer in answers) == [200] * 4 + [201] + [409] * 5
+    winner = next(c for c, answer in zip(contents, answers, strict=True) if answer.status == 201)
+    assert world.blobs.content("inputs/uploads/a.txt") == winner
 
 
 async def test_storage_that_is_away_is_503(world: World, services: Services) -> None:
