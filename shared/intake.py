@@ -17,6 +17,7 @@ from shared.pipeline import Route, SourcePolicy
 from shared.ports import KeyDirectory, Row
 from shared.services import Services
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
+from shared.webhooks.ed25519 import PublicKey
 from shared.webhooks.gate import Gate
 from shared.webhooks.large_bodies import LargeBodies, aside
 from shared.webhooks.parsing import JSON
@@ -163,11 +164,15 @@ class Intake:
         return job, rows + [placed.row for placed in places if placed.row]
 
     def _pseudonym_key(self, policy: SourcePolicy) -> bytes | None:
-        """The configured key; else the source's current secret, which changes when it is rotated."""
+        """The configured key; else the source's current secret, which changes when it is rotated.
+
+        A sender's public key is no secret: with it anybody could undo the hash.
+        """
         configured = self._services.settings.pseudonym_key
         if configured is not None:
             return configured.get_secret_value().encode()
-        return next(iter(self._secrets.keys_of(policy).keys), None)
+        keys = self._secrets.keys_of(policy).keys
+        return next((key for key in keys if not isinstance(key, PublicKey)), None)
 
 
 def _read(route: Route, event: WebhookEvent, job_id: str) -> tuple[Extraction, list[PlacedInput], str]:

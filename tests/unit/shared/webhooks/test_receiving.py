@@ -232,6 +232,16 @@ async def test_which_secret_verified_is_counted() -> None:
     assert receiver.world.telemetry.counted("webhooks_verified", source="stripe", secret="A_SECRET") == 1
 
 
+@pytest.mark.parametrize(("source", "prefix"), [("standard", "h_"), ("standard-public", "")])
+async def test_a_personal_id_is_hashed_with_a_secret_and_never_with_a_public_key(
+    source: str, prefix: str
+) -> None:
+    receiver = Receiver()
+    await receiver.deliver(source, message_id="somebody@example.com")
+    (job,) = receiver.world.jobs.all_jobs()
+    assert job.event_id[:2] == prefix
+
+
 @pytest.mark.fuzz
 @pytest.mark.case(6, 27)
 @settings(max_examples=150, deadline=None)
