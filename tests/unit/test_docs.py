@@ -1,17 +1,20 @@
 """The documentation names files that are there, and every code that the app can answer with."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from devhost.paths import ROOT
+from shared.pipeline.loader import load_pipeline
 from shared.settings import Settings
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "devhost/README.md"])
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 _PATH = re.compile(r"`((?:shared|tests|devhost|docs)/[\w./-]*)`")
 _CODE = re.compile(r'(?:code: ClassVar\[str\] = |code=|code = |problem\(\d+, |unavailable\()"([a-z_]+)"')
+_EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/webhooks.md").read_text(), re.DOTALL)
 BASE_CODES = {"refused", "webhook_rejected"}
 
 
@@ -49,3 +52,23 @@ def test_every_setting_is_in_the_readme_with_its_default() -> None:
                 field.default
             ).endswith(default)
     assert rows == {"SWEEP_SCHEDULE": "`0 * * * * *`"}
+
+
+@pytest.mark.parametrize("example", _EXAMPLES)
+def test_every_source_that_the_docs_show_can_be_copied_into_the_pipeline(
+    example: str, tmp_path: Path
+) -> None:
+    found = re.search(r"\[sources\.([a-z-]+)", example)
+    name = found[1] if found else "hooks"
+    lines = [example, "[tasks.summarize_document]"]
+    if not example.startswith("[sources"):
+        lines.insert(0, f"[sources.{name}]")
+    if ".routes]]" not in example:
+        lines.append(f'[[sources.{name}.routes]]\nevent = "*"\ntask = "summarize_document"')
+    path = tmp_path / "pipeline.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert name in load_pipeline(path, limits=None, lease_margin=timedelta(seconds=30)).sources
+
+
+def test_the_docs_show_sources() -> None:
+    assert len(_EXAMPLES) >= 6
