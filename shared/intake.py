@@ -61,9 +61,7 @@ class Intake:
         Raises WebhookRejected (the sender's fault, nothing was stored), SourceNotConfigured, Overloaded,
         StorageUnavailable or QueueUnavailable (ours: the sender should try again).
         """
-        policy = self._services.pipeline.sources.get(source)
-        if policy is None:
-            raise UnknownSource
+        policy = self._policy(source)
         scheme = scheme_named(policy.scheme)
         until = asyncio.get_running_loop().time() + scheme.answer_within
         async with self._large.turn(len(request.body), until):
@@ -72,6 +70,16 @@ class Intake:
                 return admitted
             receipts = await self._take_all(policy, admitted, request, until)
         return scheme.answer(request) or receipts
+
+    def accepted_status(self, source: str) -> int:
+        """The status that the source's sender wants for a new event. Raises UnknownSource."""
+        return scheme_named(self._policy(source).scheme).accepted_status
+
+    def _policy(self, source: str) -> SourcePolicy:
+        policy = self._services.pipeline.sources.get(source)
+        if policy is None:
+            raise UnknownSource
+        return policy
 
     async def _admit(
         self, policy: SourcePolicy, request: WebhookRequest, until: float

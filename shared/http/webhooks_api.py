@@ -15,6 +15,7 @@ async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
 
     Handshakes, and senders that want an answer of their own form, get theirs.
     """
+    source = request.params.get("source", "")
     webhook = WebhookRequest(
         method=request.method,
         headers=request.headers,
@@ -23,7 +24,7 @@ async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
         body=request.body,
     )
     try:
-        receipts = await intake.receive(request.params.get("source", ""), webhook)
+        receipts = await intake.receive(source, webhook)
     except (SourceNotConfigured, Overloaded) as error:
         return unavailable(error.code, str(error))
     if isinstance(receipts, Reply):
@@ -33,23 +34,25 @@ async def receive_webhook(intake: Intake, request: HttpRequest) -> HttpAnswer:
             content_type=receipts.content_type,
             headers=receipts.headers,
         )
-    return _answer(receipts)
+    return _answer(receipts, intake.accepted_status(source))
 
 
-def _answer(receipts: Sequence[Receipt]) -> HttpAnswer:
+def _answer(receipts: Sequence[Receipt], accepted: int) -> HttpAnswer:
     if len(receipts) != 1:
-        accepted = [receipt for receipt in receipts if isinstance(receipt, Accepted)]
-        if not accepted:
+        taken = [receipt for receipt in receipts if isinstance(receipt, Accepted)]
+        if not taken:
             return answer_json(200, {"status": "ignored"})
-        new = any(not receipt.duplicate for receipt in accepted)
-        jobs = [_job(receipt) for receipt in accepted]
-        return answer_json(202 if new else 200, {"status": "accepted", "jobs": jobs})
+        new = any(not receipt.duplicate for receipt in taken)
+        jobs = [_job(receipt) for receipt in taken]
+        return answer_json(accepted if new else 200, {"status": "accepted", "jobs": jobs})
     receipt = receipts[0]
     match receipt:
         case Ignored():
             return answer_json(200, {"status": "ignored"})
         case Accepted():
-            return answer_json(200 if receipt.duplicate else 202, {"status": "accepted", **_job(receipt)})
+            return answer_json(
+                200 if receipt.duplicate else accepted, {"status": "accepted", **_job(receipt)}
+            )
         case _:
             assert_never(receipt)
 

@@ -110,6 +110,8 @@ class Scheme(ABC, Generic[O_contra]):
     """Seconds in which the sender hears from us, well below its own time-out."""
     users_are_numbers: ClassVar[bool] = False
     """Whether the sender writes people's telephone numbers without a plus, so that any number may be one."""
+    accepted_status: ClassVar[int] = 202
+    """The answer to a new event."""
     methods: ClassVar[tuple[str, ...]] = ("POST",)
     """POST, and those that `greet` answers."""
 

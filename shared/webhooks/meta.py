@@ -22,7 +22,6 @@ _CHALLENGE = re.compile(r"[\x21-\x7e]{1,256}", re.ASCII)
 _VERIFY = "verify_token"
 MOST_TOGETHER = 32 * MIB
 """Bytes of a batch's events; Meta's largest batch is 3 MB."""
-_TAKEN = Reply(status=200, body=b'{"status":"accepted"}')
 
 
 class MetaOptions(Options):
@@ -40,6 +39,7 @@ class Meta(Scheme[MetaOptions]):
     name: ClassVar[str] = "meta"
     options: ClassVar[type[Options]] = MetaOptions
     methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
+    accepted_status: ClassVar[int] = 200  # "Your endpoint should respond with a 200 OK"
     users_are_numbers: ClassVar[bool] = True  # of telephones, written without a plus
 
     def load_key(self, secret: str, options: MetaOptions) -> bytes:  # noqa: ARG002  the scheme's interface
@@ -61,10 +61,6 @@ class Meta(Scheme[MetaOptions]):
         if len(challenges) != 1 or not _CHALLENGE.fullmatch(challenges[0]):
             raise MalformedBody("hub.challenge is missing or not a short text.")
         return Reply(status=200, body=challenges[0].encode(), content_type="text/plain; charset=utf-8")
-
-    def answer(self, request: WebhookRequest) -> Reply | None:  # noqa: ARG002  always
-        """Meta asks for 200 and nothing else."""
-        return _TAKEN
 
     def verify(self, request: WebhookRequest, trust: Trust[MetaOptions]) -> Verified:
         return verify_prefixed_hex(request, "X-Hub-Signature-256", trust.keys)

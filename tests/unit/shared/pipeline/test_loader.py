@@ -101,11 +101,11 @@ TASK = "tasks.summarize_document"
 # A line of SOURCE (from 1) and what stands there instead; then the problem that is told.
 MISTAKES = """
 2: scheme = "githab"
-    sources.github.scheme: expected one of "azure-monitor", "event-grid", "fal", "github", "hmac", "meta", "shopify", "slack",
-    "standard", "stripe", "twilio", found "githab"
+    sources.github.scheme: expected one of "azure-monitor", "event-grid", "fal", "github", "hmac", "meta",
+    "shopify", "slack", "standard", "stripe", "twilio", found "githab"
 2: scheme = 5
-    sources.github.scheme: expected one of "azure-monitor", "event-grid", "fal", "github", "hmac", "meta", "shopify", "slack",
-    "standard", "stripe", "twilio", found 5
+    sources.github.scheme: expected one of "azure-monitor", "event-grid", "fal", "github", "hmac", "meta",
+    "shopify", "slack", "standard", "stripe", "twilio", found 5
 3: secrets = []
     sources.github.secrets: expected the names of 1 to 5 app settings, found none
 3: secrets = ["A","B","C","D","E","F"]

@@ -134,8 +134,11 @@ DELIVERIES: Mapping[str, Delivery] = {
         secret=EXAMPLES["twilio-shared-key"].settings["A_SHARED_KEY"],
     ),
 }
-OWN_FORM = {"meta", "twilio", "twilio-shared-key"}
-"""Examples whose sender gets an answer in its own form, always with status 200."""
+OWN_FORM = {"twilio", "twilio-shared-key"}
+"""Examples whose sender gets an answer in its own form."""
+
+ALWAYS_200 = {"meta", *OWN_FORM}
+"""Examples whose sender is answered 200 for a new event, too."""
 EVERY = pytest.mark.parametrize("source", DELIVERIES)
 TIMED = ("fal", "hmac-everything", "slack", "standard", "stripe")
 """Examples whose signature covers a time."""
