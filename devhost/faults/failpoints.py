@@ -5,6 +5,7 @@ since, `name.held` says that execution stands there, `name.go` lets it go on. Re
 consumed: each acts once, across restarts too.
 """
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -73,8 +74,11 @@ class Failpoints:
     @property
     def armed(self) -> Mapping[str, Arming]:
         """What is armed and was not consumed yet."""
-        files = ((name, self.folder / name) for name in self.points)
-        return {name: Arming.read(file.read_text()) for name, file in files if file.exists()}
+        found: dict[str, Arming] = {}
+        for name in self.points:
+            with contextlib.suppress(FileNotFoundError):
+                found[name] = Arming.read((self.folder / name).read_text())
+        return found
 
     def kill(self, point: str, hit: int = 1) -> None:
         """SIGKILL the process."""

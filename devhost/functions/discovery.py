@@ -39,7 +39,10 @@ async def load_functions(
         raise StartError(f"{script} does not exist; --app must name the folder of {script.name}")
     sys.path.insert(0, str(app_directory))
     definitions: list[FunctionDefinition] = []
-    indexed = await worker.index(app_directory)
+    try:
+        indexed = await worker.index(app_directory)
+    except SystemExit as error:
+        raise StartError(f"{script} ended the process when it was imported (SystemExit: {error})") from error
     problems = _problems_of_names([function.name for function in indexed])
     for function in indexed:
         try:

@@ -7,6 +7,7 @@ import asyncio
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import StreamReader
 
 _HEADER_BYTES = 32_768
@@ -24,9 +25,16 @@ class _Connection(web.RequestHandler):
         message: str | None = None,  # noqa: ARG002 - it quotes the request
     ) -> web.StreamResponse:
         super().handle_error(request, status, exc)
-        answer = web.Response(status=status)
+        answer = web.Response(status=_too_long(exc) or status)
         answer.force_close()
         return answer
+
+
+def _too_long(error: BaseException | None) -> int | None:
+    """Kestrel's status for a request line or headers that are too long (KestrelBadHttpRequestException)."""
+    if not isinstance(error, LineTooLong):
+        return None
+    return 414 if error.args[1] == _LINE_BYTES else 431
 
 
 class HttpServer(web.Server):

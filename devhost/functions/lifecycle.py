@@ -34,7 +34,7 @@ async def run(options: Options, ready: TextIO, keys: AccessKeys | None = None) -
         return await _serve(options, ready, keys)
     except StartError as error:
         for problem in error.problems:
-            host_log.error("event=start_failed %s", problem)
+            host_log.error("event=start_failed %s", problem, exc_info=error.__cause__)
         return START_FAILED
 
 

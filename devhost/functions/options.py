@@ -1,6 +1,7 @@
 """The command line of the host."""
 
 import argparse
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def parse_options(arguments: list[str] | None = None) -> Options:
         prog="python -m devhost.functions", description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--app", type=Path, required=True, help="folder of function_app.py")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--port", type=_port, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument(
         "--settings", type=Path, help="local.settings.json (default: the app's, if it has one)"
     )
@@ -51,10 +52,10 @@ def parse_options(arguments: list[str] | None = None) -> Options:
         "--plugin", action="append", default=[], metavar="MODULE", help="import first, call its install()"
     )
     parser.add_argument(
-        "--grace", type=float, default=60.0, help="seconds that running functions get at SIGTERM"
+        "--grace", type=_seconds, default=60.0, help="seconds that running functions get at SIGTERM"
     )
     parser.add_argument(
-        "--answer-timeout", type=float, default=ANSWER_SECONDS, help="seconds until a client gets 504"
+        "--answer-timeout", type=_seconds, default=ANSWER_SECONDS, help="seconds until a client gets 504"
     )
     parser.add_argument(
         "--worker",
@@ -80,3 +81,17 @@ def parse_options(arguments: list[str] | None = None) -> Options:
         answer_seconds=given.answer_timeout,
         worker=given.worker,
     )
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is no port; expected 0 to 65535")
+    return port
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds; expected 0 or more")
+    return seconds

@@ -19,7 +19,6 @@ from devhost.functions.hostjson import ServiceBusOptions
 from devhost.functions.invocation import Invoker
 from devhost.functions.log import host_log
 from devhost.functions.service_bus_link import QueueAddress, QueueLink
-from devhost.functions.service_bus_management import BROKEN
 from devhost.functions.service_bus_message import application_properties, body_of, metadata_of
 from devhost.functions.service_bus_pool import LinkPool
 from devhost.functions.settings import AppSettings
@@ -96,7 +95,7 @@ class QueueListener:
             handed_on = False
             try:
                 handed_on = await self._receive_one()
-            except BROKEN as error:
+            except Exception as error:  # noqa: BLE001 - if the listener died, nobody would know
                 self._report(error)
                 await self._pause(_BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)])
                 self._failures += 1
@@ -115,7 +114,7 @@ class QueueListener:
         while not self._stopping.is_set() and not link.broken:
             try:
                 message = await link.receive()
-            except BROKEN:
+            except Exception:
                 self._links.discard(link)
                 raise
             self._failures = 0

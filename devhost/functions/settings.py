@@ -34,10 +34,23 @@ def read_values(path: Path) -> dict[str, str]:
     values = document.get("Values", {})
     if not isinstance(values, dict):
         raise StartError(f'{path}: "Values" must be an object of strings')
-    wrong = [name for name, value in values.items() if not isinstance(value, str)]
-    if wrong:
-        raise StartError([f"{path}: Values.{name} must be a string, as an app setting is" for name in wrong])
+    problems = [problem for name, value in values.items() if (problem := _problem_of(name, value))]
+    if problems:
+        raise StartError([f"{path}: {problem}" for problem in problems])
     return values
+
+
+def _problem_of(name: str, value: object) -> str | None:
+    """Why this cannot be an app setting, that is, an environment variable."""
+    if not name or "=" in name:
+        return f"Values: {name!r} cannot name a setting, which is not empty and holds no '='"
+    if not isinstance(value, str):
+        return f"Values.{name} must be a string, as an app setting is"
+    try:
+        text = f"{name}{value}".encode()
+    except UnicodeEncodeError:
+        return f"Values.{name!a} holds half of a surrogate pair, which is no text"
+    return f"Values.{name!a} holds a NUL character" if b"\0" in text else None
 
 
 class AppSettings:

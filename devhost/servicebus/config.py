@@ -124,7 +124,7 @@ def load_config(path: Path) -> list[QueuePolicy]:
 def parse_config(text: str) -> list[QueuePolicy]:
     """The queues of the JSON text. Raises ``ConfigError`` with every problem found."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_object)
     except (json.JSONDecodeError, RecursionError) as error:
         raise ConfigError([f"not JSON: {error}"]) from error
     try:
@@ -134,6 +134,17 @@ def parse_config(text: str) -> list[QueuePolicy]:
     if problems := _repeated(document):
         raise ConfigError(problems)
     return [queue.policy() for queue in queues]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python would keep the last of two properties with one name, without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ConfigError(
+            [f"{name}: expected once in its object, found again" for name in found if names.count(name) > 1]
+        )
+    return found
 
 
 def _sentences(error: ValidationError) -> list[str]:
@@ -149,6 +160,15 @@ def _sentence(problem: ErrorDetails) -> str:
             return f"{where}: expected, but missing"
         case "extra_forbidden":
             return f"{where}: not a property known here (a typing error?)"
+        case "too_short":
+            return f"{where}: expected at least one entry; found none"
+        case "too_long" if isinstance(problem["input"], list):
+            return f"{where}: expected one entry; found {len(problem['input'])}"
+        case "string_pattern_mismatch":
+            return (
+                f"{where}: expected letters, digits and . _ - / with a letter or digit at both ends; "
+                f"found {json.dumps(problem['input'])[:80]}"
+            )
         case _:
             expected = problem["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
             if problem["type"] == "model_type":

@@ -19,6 +19,10 @@ BATCH_FORMAT = 0x80013700
 MAX_MESSAGE_SIZE = 262_144
 """Bytes of a message or batch: the limit of the service's Standard tier."""
 
+_LATEST = 253_402_300_799_999
+"""Milliseconds: the end of the year 9999. No client can show what is later, and the broker not all of it."""
+
+_UINT = 0xFFFFFFFF
 _SCHEDULED = "x-opt-scheduled-enqueue-time"
 _LOCK_TOKEN = "x-opt-lock-token"  # noqa: S105 - the name of an annotation
 _SEQUENCE = "x-opt-sequence-number"
@@ -132,12 +136,14 @@ def _message_id(value: object) -> MessageId | None:
 def _integer(value: object, name: str) -> int | None:
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _UINT:
         return int(value)
-    raise AmqpError(f"{name} must be an unsigned integer")
+    raise AmqpError(f"{name} must be an unsigned integer of 32 bits")
 
 
 def _moment(value: object) -> float:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value) / 1000
-    raise AmqpError(f"{_SCHEDULED} must be a timestamp")
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise AmqpError(f"{_SCHEDULED} must be a timestamp")
+    if value > _LATEST:
+        raise AmqpError(f"{_SCHEDULED} must not be after the year 9999")
+    return int(value) / 1000

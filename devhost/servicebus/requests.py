@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from devhost.amqp.types import Array, Long, Timestamp
 from devhost.servicebus.engine import Engine
@@ -143,16 +143,21 @@ def _tokens(body: Body) -> list[uuid.UUID]:
 
 def _numbers(body: Body) -> list[int]:
     numbers = _items(body, "sequence-numbers")
-    if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
+    if not all(_is_long(number) for number in numbers):
         raise FaultError(ARGUMENT_ERROR, "sequence-numbers must be longs.")
     return [int(number) for number in numbers]
 
 
 def _whole(body: Body, name: str) -> int:
     value = body.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise FaultError(ARGUMENT_ERROR, f"{name} must be a whole number.")
+    if not _is_long(value):
+        raise FaultError(ARGUMENT_ERROR, f"{name} must be a whole number of 64 bits.")
     return int(value)
+
+
+def _is_long(value: object) -> TypeGuard[int]:
+    """A ulong of the other half would fit no number that the database has."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
 def _text(body: Body, name: str) -> str | None:

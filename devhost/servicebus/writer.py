@@ -93,17 +93,21 @@ class Writer:
             except Exception:  # noqa: BLE001 - whatever it is, the callers must hear
                 _log.critical("the broker's writer ended: nothing more can be stored", exc_info=True)
                 self._closed = True
-                self._refuse(group)
+                with contextlib.suppress(RuntimeError):  # as in `_send`
+                    self._loop.call_soon_threadsafe(self._refuse, group)
 
     def _refuse(self, jobs: list[Job]) -> None:
-        """Nobody is to wait for an answer that cannot come: not these, nor who waits in line."""
+        """Nobody is to wait for an answer that cannot come: not these, nor who waits in line.
+
+        It runs on the loop, as `submit` does: whoever found the writer open has got in line by then.
+        """
         waiting = list(jobs)
         with contextlib.suppress(queue.Empty):
             while True:
                 waiting += [job for job in [self._inbox.get_nowait()] if job is not None]
         for job in waiting:
             job.error = StorageFaultError("The broker failed inside. Nothing was stored.")
-        self._send(Committed(waiting, stored=False))
+        self._report(Committed(waiting, stored=False))
 
     def _next_group(self) -> list[Job]:
         """Waits for work, then takes all there is. Empty at the end."""

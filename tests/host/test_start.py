@@ -126,6 +126,17 @@ def test_a_faulty_app_does_not_start(tmp_path: Path, source: str, sentence: str)
 @pytest.mark.skipif(
     host_worker.chosen() is WorkerKind.LIBRARY, reason="the library stops at the first that does not load"
 )
+def test_the_line_that_fails_at_import_is_shown(tmp_path: Path) -> None:
+    log = start_fails(write_app(tmp_path, "shelf = {}\nshelf['cup']\n"))
+    assert "KeyError: 'cup'" in log
+    assert f'File "{tmp_path}/function_app.py", line 6' in log
+
+
+def test_an_app_that_exits_at_import_does_not_start(tmp_path: Path) -> None:
+    log = start_fails(write_app(tmp_path, "raise SystemExit(0)\n"))
+    assert "function_app.py ended the process when it was imported (SystemExit: 0)" in log
+
+
 def test_every_faulty_function_is_named_at_once(tmp_path: Path) -> None:
     source = """
 @app.route(route="x")

@@ -56,11 +56,18 @@ class LoadedFunction:
 
 
 def index_app(script: str) -> list[tuple[IndexedFunction, LoadedFunction]]:
-    """Import the module of this file name from `sys.path`. Raises StartError with what is wrong."""
+    """Import the module of this file name from `sys.path`. Raises StartError with what is wrong.
+
+    Its cause is what the module itself raised, for the trace that leads to the line.
+    """
     try:
-        functions = _functions_of(_import_app(script), script)
+        module = _import_app(script)
     except Exception as error:
         raise StartError(message_of(error)) from error
+    try:
+        functions = _functions_of(module, script)
+    except Exception as error:  # noqa: BLE001 - of the library, which raises ValueError and more
+        raise StartError(message_of(error)) from None
     indexed, problems = [], []
     for function in functions:
         try:

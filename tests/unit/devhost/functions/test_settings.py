@@ -47,6 +47,10 @@ def test_a_missing_connection_and_an_identity_are_told_apart() -> None:
         ('{"IsEncrypted": true}', "func settings decrypt"),
         ('{"Values": []}', "object of strings"),
         ('{"Values": {"A": 1, "B": "x"}}', "Values.A must be a string"),
+        ('{"Values": {"A=B": "x"}}', "'A=B' cannot name a setting"),
+        ('{"Values": {"": "x"}}', "'' cannot name a setting"),
+        ('{"Values": {"A": "x\\u0000"}}', "'A' holds a NUL"),
+        ('{"Values": {"A": "\\ud800"}}', "'A' holds half of a surrogate pair"),
     ],
 )
 def test_a_faulty_settings_file_is_refused(tmp_path: Path, document: str, sentence: str) -> None:

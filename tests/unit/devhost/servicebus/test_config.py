@@ -66,6 +66,20 @@ def test_all_problems_are_told_at_once_with_place_and_finding() -> None:
     assert any(problem.startswith(f"{QUEUES}[1].Name: ") for problem in found)
 
 
+def test_problems_are_told_in_words_of_the_file_not_of_a_library() -> None:
+    assert problems(document()) == [f"{QUEUES}: expected at least one entry; found none"]
+    two = {"UserConfig": {"Namespaces": [{"Name": name, "Queues": [{"Name": "q"}]} for name in "ab"]}}
+    assert problems(json.dumps(two)) == ["UserConfig.Namespaces: expected one entry; found 2"]
+    (named,) = problems(document({"Name": "q/$deadletterqueue"}))
+    assert "expected letters, digits and . _ - /" in named
+    assert named.endswith('found "q/$deadletterqueue"')
+
+
+def test_a_property_given_twice_is_refused() -> None:
+    text = document({"Name": "q"}).replace('"Name": "q"', '"Name": "q", "Name": "r"')
+    assert problems(text) == ["Name: expected once in its object, found again"]
+
+
 @pytest.mark.parametrize(
     ("given", "word"),
     [

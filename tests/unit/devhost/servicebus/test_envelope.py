@@ -24,10 +24,15 @@ from devhost.servicebus.faults import FaultError
 from devhost.servicebus.model import DeadLetterInfo, Locked, MessageState, Stored
 
 TOKEN = uuid.UUID(int=9)
+END_OF_TIME = 253_402_300_799_999
 
 
 def section(code: Section, content: object) -> bytes:
     return encode(Described(ULong(code), content))
+
+
+def scheduled_at(milliseconds: int) -> dict[Symbol, Timestamp]:
+    return {Symbol("x-opt-scheduled-enqueue-time"): Timestamp(milliseconds)}
 
 
 def stored(body: bytes, **changes: object) -> Stored:
@@ -48,15 +53,22 @@ def stored(body: bytes, **changes: object) -> Stored:
 def test_id_ttl_and_schedule_are_read_from_their_sections() -> None:
     body = (
         section(Section.HEADER, [None, None, UInt(60_000)])
-        + section(
-            Section.MESSAGE_ANNOTATIONS,
-            {Symbol("x-opt-scheduled-enqueue-time"): Timestamp(1_800_000_000_500)},
-        )
+        + section(Section.MESSAGE_ANNOTATIONS, scheduled_at(1_800_000_000_500))
         + section(Section.PROPERTIES, [TOKEN])
         + section(Section.DATA, b"x")
     )
     got = read_message(body)
     assert (got.body, got.message_id, got.ttl_ms, got.scheduled_for) == (body, TOKEN, 60_000, 1_800_000_000.5)
+
+
+@pytest.mark.parametrize("milliseconds", [-(1 << 63), 0, END_OF_TIME])
+def test_what_is_scheduled_for_any_year_up_to_9999_can_be_shown(milliseconds: int) -> None:
+    read = read_message(
+        section(Section.MESSAGE_ANNOTATIONS, scheduled_at(milliseconds)) + section(Section.DATA, b"x")
+    )
+    assert read.scheduled_for is not None
+    shown = split(write_plain(stored(read.body, enqueued_at=read.scheduled_for)))
+    assert shown.map(Section.MESSAGE_ANNOTATIONS)["x-opt-enqueued-time"] == milliseconds
 
 
 @pytest.mark.parametrize("message_id", ["text", TOKEN, b"bytes", ULong(7), None])
@@ -71,7 +83,9 @@ def test_every_type_of_message_id_is_kept(message_id: object) -> None:
         section(Section.PROPERTIES, [["list"]]),
         section(Section.HEADER, [None, None, "soon"]),
         section(Section.HEADER, [None, None, Int(-1)]),
+        section(Section.HEADER, [None, None, ULong(1 << 32)]),
         section(Section.MESSAGE_ANNOTATIONS, {Symbol("x-opt-scheduled-enqueue-time"): "soon"}),
+        section(Section.MESSAGE_ANNOTATIONS, scheduled_at(END_OF_TIME + 1)),
         section(Section.MESSAGE_ANNOTATIONS, ["no map"]),
         b"\x00",
     ],

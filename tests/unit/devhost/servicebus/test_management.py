@@ -147,6 +147,12 @@ async def test_deferred_messages_come_locked_or_deleted_as_asked(engine: Engine)
         ("com.microsoft:schedule-message", {"messages": [{"message": build(value="never due")}]}, 400),
         ("com.microsoft:schedule-message", {"messages": [{"message": b"x" * 262_145}]}, 413),
         ("com.microsoft:cancel-scheduled-message", {"sequence-numbers": ["1"]}, 400),
+        ("com.microsoft:cancel-scheduled-message", {"sequence-numbers": [ULong(1 << 63)]}, 400),
+        (
+            "com.microsoft:peek-message",
+            {"from-sequence-number": ULong(1 << 63), "message-count": Int(1)},
+            400,
+        ),
         (
             "com.microsoft:update-disposition",
             {"lock-tokens": [uuid.UUID(int=1)], "disposition-status": "eaten"},

@@ -12,7 +12,7 @@ from devhost.servicebus.database import FILE_NAME, open_database
 from devhost.servicebus.model import LockLostError, StorageFaultError
 from devhost.servicebus.operations import Session
 from devhost.servicebus.store import Store
-from devhost.servicebus.writer import Committed, Writer
+from devhost.servicebus.writer import Committed, Job, Writer
 
 
 class Bench:
@@ -115,6 +115,21 @@ async def test_if_the_writer_itself_fails_everybody_who_waits_is_told(
     with pytest.raises(StorageFaultError):
         await bench.write("after")
     assert "nothing more can be stored" in caplog.text
+
+
+async def test_who_gets_in_line_just_when_the_writer_fails_is_told_too(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: object) -> Committed:
+        raise MemoryError
+
+    monkeypatch.setattr(bench.writer, "_commit", failing)
+    first, late = bench.write("first"), asyncio.get_running_loop().create_future()
+    bench.writer._thread.join(10)
+    bench.writer._inbox.put(Job(lambda _: None, late))  # a submit that had looked before
+    for note in (first, late):
+        with pytest.raises(StorageFaultError):
+            await asyncio.wait_for(note, 10)
 
 
 async def test_on_a_full_disk_what_fits_is_stored_and_the_rest_refused(bench: Bench) -> None:
