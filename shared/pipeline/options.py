@@ -64,7 +64,8 @@ def option_misfits(raw: Table, options: Mapping[str, Options]) -> Iterator[Misfi
             yield Misfit((*path, "tolerance"), expected, shown(source["tolerance"]))
         secrets = source.get("secrets", [])
         if isinstance(secrets, list) and secrets and not scheme.takes_secrets(found):
-            expected = f'no such key: scheme "{scheme.name}" has no secrets'
+            why = ' beside "token"' if "token" in source else ""
+            expected = f'no such key: scheme "{scheme.name}" has no secrets{why}'
             yield Misfit((*path, "secrets"), expected, str(len(secrets)))
         if scheme.wants_secrets(found) and secrets == []:
             yield Misfit((*path, "secrets"), "the names of 1 to 5 app settings", "none")

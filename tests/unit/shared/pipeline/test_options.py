@@ -217,3 +217,12 @@ def test_an_unknown_key_in_a_table_of_options_is_no_such_key(tmp_path: Path) -> 
     token = 'tenant = "00000000-0000-0000-0000-000000000000", audience = ["a"], role = "r"'
     (problem,) = problems_of(tmp_path, "azure-monitor", f"token = {{ {token}, rolle = 1 }}")
     assert problem.endswith('sources.hooks.token.rolle: expected no such key, found the unknown key "rolle"')
+
+
+def test_secrets_beside_a_token_are_a_mistake(tmp_path: Path) -> None:
+    token = 'tenant = "00000000-0000-0000-0000-000000000000", audience = ["a"], role = "r"'
+    (problem,) = problems_of(tmp_path, "event-grid", SECRETS, f"token = {{ {token} }}")
+    assert problem == (
+        'pipeline.toml line 3: sources.hooks.secrets: expected no such key: scheme "event-grid" has no secrets'
+        ' beside "token", found 1'
+    )
