@@ -223,6 +223,6 @@ def test_secrets_beside_a_token_are_a_mistake(tmp_path: Path) -> None:
     token = 'tenant = "00000000-0000-0000-0000-000000000000", audience = ["a"], role = "r"'
     (problem,) = problems_of(tmp_path, "event-grid", SECRETS, f"token = {{ {token} }}")
     assert problem == (
-        'pipeline.toml line 3: sources.hooks.secrets: expected no such key: scheme "event-grid" has no secrets'
-        ' beside "token", found 1'
+        'pipeline.toml line 3: sources.hooks.secrets: expected no such key: scheme "event-grid" has no'
+        ' secrets beside "token", found 1'
     )
