@@ -1,7 +1,7 @@
 """CPU time and peak memory of a process, where the system tells (Linux)."""
 
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _SCHEDULED = 2
@@ -13,10 +13,11 @@ def cpu_seconds(pid: int) -> float | None:
 
     The clock's id is made as `clock_getcpuclockid` makes it on Linux (linux/posix-timers_types.h).
     """
-    if not sys.platform.startswith("linux"):
+    clock: Callable[[int], float] | None = getattr(time, "clock_gettime", None)
+    if clock is None or not Path("/proc/self/stat").exists():
         return None
     try:
-        return time.clock_gettime(~pid << 3 | _SCHEDULED)
+        return clock(~pid << 3 | _SCHEDULED)
     except OSError:
         return None
 

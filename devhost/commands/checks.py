@@ -1,5 +1,6 @@
 """`dev.py test`: every kind of check, one after the other, and a closing table."""
 
+import os
 import subprocess
 import sys
 import time
@@ -66,9 +67,14 @@ def run_check(check: Check) -> Outcome:
     say(f"\n== {check.name}: {' '.join([Path(check.command[0]).name, *check.command[1:]])}")
     begun = time.monotonic()
     code = subprocess.run(
-        list(check.command), cwd=paths.ROOT, stdin=subprocess.DEVNULL, check=False
+        list(check.command), cwd=paths.ROOT, env=_environment(), stdin=subprocess.DEVNULL, check=False
     ).returncode
     return Outcome(check, code, time.monotonic() - begun)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with bytecode kept: the tests start hundreds of processes, and each would compile the project."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def closing_table(outcomes: Sequence[Outcome]) -> str:

@@ -94,7 +94,9 @@ def fresh_host(flow: Flow) -> int:
     return flow.stack.pid(Part.HOST)
 
 
-@pytest.mark.parametrize("form", [False, True], ids=["json", "form"])
+@pytest.mark.parametrize(
+    "form", [pytest.param(False, id="json"), pytest.param(True, id="form", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("event", "answer"), [("unwanted", (200, "ignored")), ("stored", (202, "accepted"))])
 def test_one_body_of_one_long_string_costs_no_more_than_three_times_its_size(
     flow: Flow, event: str, answer: tuple[int, str], form: bool

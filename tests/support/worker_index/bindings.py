@@ -4,6 +4,8 @@ from typing import Any
 
 HTTP_FUNCTIONS = {
     "webhook": ("POST", "webhooks/{source}", "ANONYMOUS"),
+    "submit_job": ("POST", "jobs", "FUNCTION"),
+    "put_input": ("PUT", "inputs/{name}", "FUNCTION"),
     "get_job": ("GET", "jobs/{job_id}", "FUNCTION"),
     "get_result": ("GET", "jobs/{job_id}/result", "FUNCTION"),
     "list_cases": ("GET", "dead-letters", "FUNCTION"),

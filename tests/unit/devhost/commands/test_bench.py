@@ -26,6 +26,7 @@ FEW = Effort(
 
 
 @pytest.mark.flows
+@pytest.mark.slow
 def test_every_benchmark_runs_and_the_table_and_the_json_say_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,7 +102,7 @@ def arguments(folder: Path, source: str, body: object, *more: str) -> list[str]:
         ("shop", {"n": 1}, ["--event", "orders/paid"], '"duplicate":false'),
         ("sms", SMS, [], "<Response/>"),
         ("sms-rules", SMS, [], "<Response/>"),
-        ("wa", {"object": "page", "entry": []}, [], '"status":"accepted"'),
+        ("wa", {"object": "page", "entry": []}, [], '"status":"ignored"'),
     ],
 )
 def test_what_is_sent_for_a_source_is_taken_there(
