@@ -25,7 +25,8 @@ from tests.broker.client import desk_of
 from tests.broker.process import BrokerProcess
 
 pytestmark = pytest.mark.broker
-MANY = pytest.mark.parametrize("count", [100, pytest.param(300, marks=pytest.mark.slow)])
+MANY = pytest.mark.parametrize("count", [pytest.param(count, marks=pytest.mark.slow) for count in (100, 300)])
+"""Sixty are held in the usual run, by `tests/broker/conformance/test_concurrency.py`."""
 HELD_SECONDS = 19
 LIMIT = 120.0
 """Seconds for the blocking test, whose threads cannot be interrupted, only left without a broker."""

@@ -16,7 +16,13 @@ from tests.unit.shared.documents.samples import LINES, text_pdf
 pytestmark = [pytest.mark.flows]
 
 COPIES = 20
-POINTS = [point for point in Point if point.name.startswith("INTAKE_")]
+USUAL = {Point.INTAKE_AFTER_JOB_ROW, Point.INTAKE_BEFORE_SEND}
+"""The other points are killed at for webhooks, which take the same way from there."""
+POINTS = [
+    pytest.param(point, marks=() if point in USUAL else pytest.mark.slow)
+    for point in Point
+    if point.name.startswith("INTAKE_")
+]
 
 
 @pytest.fixture(scope="module")
