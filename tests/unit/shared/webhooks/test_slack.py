@@ -1,36 +1,32 @@
 """Slack's signature, its time, its secret, and its handshake."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from devhost.senders.slack import signature, signed
-from shared.webhooks.base import Options, Reply, UnusableSecret, WebhookEvent, WebhookRequest
+from shared.webhooks.base import Options, Reply, UnusableSecret
 from shared.webhooks.rejections import (
     BadSignature,
     MalformedBody,
     StaleTimestamp,
 )
-from shared.webhooks.slack import Slack
 from tests.unit.shared.webhooks.requests import NOW, delivered, request, trust
+from tests.unit.shared.webhooks.slack_requests import (
+    EVENT,
+    KEY,
+    SCHEME,
+    SECRET,
+    TIME,
+    read,
+    refused,
+    sent,
+    with_headers,
+)
 from tests.unit.shared.webhooks.tampering import Vector, changes, flips, refusal
 
-SCHEME = Slack()
-SECRET = "an invented secret of the tests"
-KEY = SECRET.encode()
-TIME = str(int(NOW.timestamp()))
-EVENT: dict[str, Any] = {
-    "type": "event_callback",
-    "team_id": "T1",
-    "api_app_id": "A1",
-    "event_id": "Ev1",
-    "event_time": 1785147295,
-    "event": {"type": "message", "subtype": "channel_join", "channel": "C1"},
-}
 # https://docs.slack.dev/authentication/verifying-requests-from-slack/
 DOCUMENTED = (
     b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V"
@@ -53,32 +49,6 @@ PUBLISHED = Vector(
     signed_headers=("x-slack-request-timestamp", "x-slack-signature"),
     now=datetime.fromtimestamp(1531420618, UTC),
 )
-
-
-def sent(document: Any, content_type: str | None = None) -> WebhookRequest:
-    body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return delivered(signed(body, SECRET, now=NOW, content_type=content_type))
-
-
-def read(incoming: WebhookRequest) -> WebhookEvent:
-    found = SCHEME.read(incoming, trust())
-    assert not isinstance(found, Reply)
-    (event,) = found
-    return event
-
-
-def refused(incoming: WebhookRequest) -> bool:
-    try:
-        SCHEME.verify(incoming, trust(KEY))
-    except BadSignature:
-        return True
-    return False
-
-
-def with_headers(**changed: str) -> WebhookRequest:
-    incoming = sent(EVENT)
-    headers = {name.replace("_", "-"): value for name, value in changed.items()}
-    return replace(incoming, headers={**incoming.headers, **headers})
 
 
 def test_the_published_example_verifies_and_is_a_command() -> None:

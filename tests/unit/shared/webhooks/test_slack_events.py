@@ -9,26 +9,23 @@ from urllib.parse import quote_plus, urlencode
 import pytest
 
 from devhost.senders.slack import signed
-from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
+from shared.webhooks.base import Reply, WebhookRequest
 from shared.webhooks.rejections import (
-    BadSignature,
     MalformedBody,
     UnsupportedMediaType,
 )
-from shared.webhooks.slack import Slack
 from tests.unit.shared.webhooks.requests import NOW, delivered, trust
+from tests.unit.shared.webhooks.slack_requests import (
+    EVENT,
+    KEY,
+    SCHEME,
+    SECRET,
+    read,
+    refused,
+    sent,
+    with_headers,
+)
 
-SCHEME = Slack()
-SECRET = "an invented secret of the tests"
-KEY = SECRET.encode()
-EVENT: dict[str, Any] = {
-    "type": "event_callback",
-    "team_id": "T1",
-    "api_app_id": "A1",
-    "event_id": "Ev1",
-    "event_time": 1785147295,
-    "event": {"type": "message", "subtype": "channel_join", "channel": "C1"},
-}
 CLICK: dict[str, Any] = {
     "type": "block_actions",
     "team": {"id": "T1", "domain": "example"},
@@ -45,34 +42,8 @@ COMMAND = {
 }
 
 
-def sent(document: Any, content_type: str | None = None) -> WebhookRequest:
-    body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return delivered(signed(body, SECRET, now=NOW, content_type=content_type))
-
-
 def form(fields: dict[str, str]) -> WebhookRequest:
     return sent(urlencode(fields).encode())
-
-
-def read(incoming: WebhookRequest) -> WebhookEvent:
-    found = SCHEME.read(incoming, trust())
-    assert not isinstance(found, Reply)
-    (event,) = found
-    return event
-
-
-def refused(incoming: WebhookRequest) -> bool:
-    try:
-        SCHEME.verify(incoming, trust(KEY))
-    except BadSignature:
-        return True
-    return False
-
-
-def with_headers(**changed: str) -> WebhookRequest:
-    incoming = sent(EVENT)
-    headers = {name.replace("_", "-"): value for name, value in changed.items()}
-    return replace(incoming, headers={**incoming.headers, **headers})
 
 
 def test_an_event_has_its_inner_type_and_subtype() -> None:
