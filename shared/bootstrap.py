@@ -73,6 +73,7 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.documents.reader import DocumentReader
     from shared.intake import Intake
     from shared.services import Services
+    from shared.tasks.options import SummarizeDocumentOptions
     from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
     from shared.webhooks.secrets import SourceSecrets
 
@@ -82,10 +83,13 @@ def build(environ: Mapping[str, str]) -> "Application":
     telemetry, randomness = StructuredTelemetry(), SystemRandomness()
     tasks: dict[str, Task] = {}
     if policy := pipeline.tasks.get(SummarizeDocument.name):
+        assert isinstance(policy.options, SummarizeDocumentOptions)
         tasks[SummarizeDocument.name] = SummarizeDocument(
             reader=DocumentReader(),
             summarizer=BuiltinSummarizer(),
-            limits=SummarizeLimits(max_document_bytes=policy.max_document, max_sentences=policy.sentences),
+            limits=SummarizeLimits(
+                max_document_bytes=policy.options.max_document, max_sentences=policy.options.sentences
+            ),
         )
     bus = ServiceBusQueue(connections, settings.jobs_queue)
     alerts = WebhookAlerts(settings.alert_webhook_url, telemetry)

@@ -39,6 +39,8 @@ class RowKind(StrEnum):
     ATTEMPT = "attempt"
     DECISION = "decision"
     INPUT = "input"
+    EFFECT = "effect"
+    OUTBOX = "outbox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

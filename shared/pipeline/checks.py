@@ -11,9 +11,9 @@ from typing import Any
 
 from shared.durations import format_duration, parse_duration
 from shared.host_limits import HostLimits
-from shared.pipeline.document import DEFAULT_ATTEMPT_TIMEOUT, TasksSection
 from shared.pipeline.lines import Path
 from shared.pipeline.model import API
+from shared.pipeline.task_sections import DEFAULT_ATTEMPT_TIMEOUT, TASK_SECTIONS
 from shared.pipeline.values import SOURCE_NAME, SOURCE_NAME_EXPECTED, quoted
 from shared.problems import shown
 
@@ -30,7 +30,7 @@ class Misfit:
 def misfits(document: Mapping[str, Any], limits: HostLimits | None, margin: timedelta) -> Iterator[Misfit]:
     """Every cross-reference that does not hold. Without `limits` the host's times are not checked."""
     given = _table(document.get("tasks"))
-    tasks = {name: given[name] for name in TasksSection.model_fields if name in given}
+    tasks = {name: given[name] for name in TASK_SECTIONS if name in given}
     for name, source in _table(document.get("sources")).items():
         yield from _source_misfits(name, _table(source), tuple(tasks))
     if limits is not None:

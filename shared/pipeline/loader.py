@@ -1,28 +1,25 @@
 """Reads pipeline.toml: every problem at once, each with its line."""
 
 import difflib
-import fnmatch
 import re
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-import jmespath
 from pydantic import ValidationError
 
 from shared.host_limits import HostLimits
 from shared.pipeline import document as shape
+from shared.pipeline.building import build_pipeline
 from shared.pipeline.checks import Misfit, misfits
 from shared.pipeline.lines import Path as KeyPath
 from shared.pipeline.lines import line_of, scan_lines
-from shared.pipeline.model import ApiPolicy, Expression, Pipeline, Route, SourcePolicy, TaskPolicy
+from shared.pipeline.model import Pipeline
 from shared.pipeline.options import option_misfits, read_options, scheme_at, split_options
+from shared.pipeline.sections import BACKOFF_TAGS
 from shared.problems import Problem, configuration_error, shown
-from shared.retry import Backoff, BackoffCurve, BackoffList, RetryPolicy
-from shared.webhooks.base import Options
 
 _SYNTAX = re.compile(r"(?P<reason>.*?) ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)", re.DOTALL)
 _NAMES_SECRETS = frozenset({"secrets", "shared_keys", "verify_token"})
@@ -83,7 +80,7 @@ def read_pipeline(
     wrong += option_misfits(raw, options)
     if document is None or wrong:
         return None, _located(path.name, text, wrong)
-    return _pipeline(document, options), []
+    return build_pipeline(document, options), []
 
 
 def _syntax_problem(name: str, error: ValueError) -> Problem:
@@ -124,7 +121,7 @@ def _validated(
 
 
 def _misfit(details: Mapping[str, Any], raw: Mapping[str, Any]) -> Misfit:
-    path: KeyPath = tuple(key for key in details["loc"] if key not in shape.BACKOFF_TAGS)
+    path: KeyPath = tuple(key for key in details["loc"] if key not in BACKOFF_TAGS)
     kind = details["type"]
     if kind == "extra_forbidden":
         return Misfit(path, _known_keys(path, raw), f"the unknown key {shown(path[-1])}")
@@ -153,65 +150,3 @@ def _known_keys(path: KeyPath, raw: Mapping[str, Any]) -> str:
         return "no such key"
     hint = f" - did you mean {close[0]}?" if close else ""
     return f"one of {', '.join(known)}{hint}"
-
-
-def _pipeline(document: shape.Document, options: Mapping[str, Options]) -> Pipeline:
-    tasks = {
-        name: _task(name, section)
-        for name in shape.TasksSection.model_fields
-        if (section := getattr(document.tasks, name)) is not None
-    }
-    sources = {name: _source(name, section, options[name]) for name, section in document.sources.items()}
-    api = ApiPolicy(allowed_inputs=tuple(document.api.allowed_inputs), max_input=document.api.max_input)
-    return Pipeline(sources=MappingProxyType(sources), tasks=MappingProxyType(tasks), api=api)
-
-
-def _task(name: str, section: shape.SummarizeDocumentSection) -> TaskPolicy:
-    retry = section.retry
-    return TaskPolicy(
-        name=name,
-        attempt_timeout=section.attempt_timeout,
-        max_document=section.max_document,
-        sentences=section.sentences,
-        retry=RetryPolicy(
-            attempts=retry.attempts,
-            deadline=retry.deadline,
-            backoff=_backoff(retry.backoff),
-            jitter=retry.jitter,
-        ),
-    )
-
-
-def _backoff(section: list[timedelta] | shape.CurveSection) -> Backoff:
-    if isinstance(section, list):
-        return BackoffList(tuple(section))
-    return BackoffCurve(base=section.base, factor=section.factor, cap=section.cap)
-
-
-def _source(name: str, section: shape.SourceSection, options: Options) -> SourcePolicy:
-    return SourcePolicy(
-        name=name,
-        scheme=section.scheme,
-        secrets=tuple(section.secrets),
-        max_body=section.max_body,
-        tolerance=section.tolerance,
-        allowed_inputs=tuple(section.allowed_inputs),
-        routes=tuple(_route(route) for route in section.routes),
-        options=options,
-    )
-
-
-def _route(section: shape.RouteSection) -> Route:
-    return Route(
-        event=section.event,
-        pattern=re.compile(fnmatch.translate(section.event)),
-        task=section.task,
-        input_ref=_compiled(section.input_ref),
-        input=_compiled(section.input),
-        user=_compiled(section.user),
-        keep=_compiled(section.keep),
-    )
-
-
-def _compiled(expression: str | None) -> Expression | None:
-    return None if expression is None else jmespath.compile(expression)

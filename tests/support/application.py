@@ -19,6 +19,7 @@ from shared.retry import BackoffList, RetryPolicy
 from shared.services import Services
 from shared.settings import Settings
 from shared.tasks.base import TaskContext, TaskInput, TaskResult
+from shared.tasks.options import SummarizeDocumentOptions
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.secrets import SourceSecrets
 from shared.webhooks.signatures import hmac_sha256
@@ -83,7 +84,10 @@ def pipeline(*, attempts: int = 3, deadline: timedelta = timedelta(hours=24)) ->
     )
     retry = RetryPolicy(attempts=attempts, deadline=deadline, backoff=BackoffList((BACKOFF,)), jitter=0.2)
     policy = TaskPolicy(
-        name=TASK, attempt_timeout=ATTEMPT_TIMEOUT, max_document=1024 * 1024, sentences=3, retry=retry
+        name=TASK,
+        attempt_timeout=ATTEMPT_TIMEOUT,
+        retry=retry,
+        options=SummarizeDocumentOptions(max_document="1MiB", sentences=3),
     )
     return Pipeline(sources={SOURCE: source}, tasks={TASK: policy})
 
