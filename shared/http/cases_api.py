@@ -5,26 +5,17 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    StringConstraints,
-    ValidationError,
-)
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import AwareDatetime, StringConstraints
 
 from shared.deadletters.close import close
-from shared.deadletters.decisions import Decision
 from shared.deadletters.refusals import CaseNotFound
 from shared.deadletters.resubmit import Resubmission, resubmit
-from shared.http.bodies import content_of, idempotency_key, read_body, wrong_fields
+from shared.http.bodies import content_of, read_body
+from shared.http.decision_bodies import DecisionBody, bad_decision, decision_of
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
 from shared.http.views import attempt_view, case_view, decision_view, failure_view, timeline_view
 from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
-from shared.printable import is_blank, one_line
 from shared.services import Services
 from shared.webhooks.routing import TEXT
 
@@ -32,34 +23,10 @@ PAGE_LIMIT = 100
 LATEST_START = timedelta(days=30)
 _MESSAGE_CASE = re.compile(r"msg_[0-9]{1,20}(?:_[0-9a-f]{8})?")
 
-_BLANK = "blank"
-_SHAPES = {
-    "operator": "text of 1 to 200 characters",
-    "reason": "text of 1 to 2000 characters",
-    "input_ref": "text of 1 to 1100 characters",
-    "at": "a time with its offset from UTC, such as 2026-07-27T10:15:00Z",
-}
 E = TypeVar("E", bound=StrEnum)
 
 
-def _visible(text: str) -> str:
-    if is_blank(text):
-        raise PydanticCustomError(_BLANK, "blank")
-    return one_line(text)
-
-
-Operator = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_visible)]
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000), AfterValidator(_visible)]
-
-
-class CloseBody(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    operator: Operator
-    reason: Reason
-
-
-class ResubmitBody(CloseBody):
+class ResubmitBody(DecisionBody):
     input_ref: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
     input: Any = None
     at: AwareDatetime | None = None
@@ -105,7 +72,7 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Release the job once more: 202 with its release number."""
-    body = read_body(ResubmitBody, request, _bad_decision)
+    body = read_body(ResubmitBody, request, bad_decision)
     if body.input_ref is not None and body.input is not None:
         raise BadRequest("Give `input_ref` or `input`, not both.", code="bad_request")
     wanted = Resubmission(
@@ -114,7 +81,7 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
         content_type=TEXT if isinstance(body.input, str) else None,
         at=_start(services, body.at),
     )
-    done = await resubmit(services, _case_id(request), _decision(body, request), wanted)
+    done = await resubmit(services, _case_id(request), decision_of(body, request), wanted)
     answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
     if not done.queued:
         answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
@@ -123,9 +90,9 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Close the case: nothing more will be done about it."""
-    body = read_body(CloseBody, request, _bad_decision)
+    body = read_body(DecisionBody, request, bad_decision)
     case_id = _case_id(request)
-    await close(services, case_id, _decision(body, request))
+    await close(services, case_id, decision_of(body, request))
     return answer_json(200, {"job_id": case_id, "status": "closed"})
 
 
@@ -134,28 +101,6 @@ def _case_id(request: HttpRequest) -> str:
     if not (JOB_ID.fullmatch(case_id) or _MESSAGE_CASE.fullmatch(case_id)):
         raise CaseNotFound("There is no case of this id.")
     return case_id
-
-
-def _decision(body: CloseBody, request: HttpRequest) -> Decision:
-    key = idempotency_key(request)
-    return Decision(operator=body.operator, reason=body.reason, idempotency_key=key)
-
-
-def _bad_decision(model: type[CloseBody], error: ValidationError) -> BadRequest:
-    """Without operator or reason there is no decision, which has a code of its own."""
-    texts, fields = wrong_fields(model, error, _SHAPES)
-    missing = [name for name, item in fields.items() if _is_missing(item)]
-    if not missing:
-        return BadRequest(" ".join(texts))
-    texts = [text for text in texts if not text.startswith(tuple(f"`{name}`" for name in missing))]
-    texts[:0] = ["A decision needs an operator and a reason."]
-    texts += [f"`{name}` is missing or blank." for name in missing]
-    return BadRequest(" ".join(texts), code=f"{missing[0]}_required")
-
-
-def _is_missing(item: ErrorDetails) -> bool:
-    needed = item["loc"][0] in {"operator", "reason"}
-    return needed and (item["type"] in {"missing", _BLANK} or item["input"] is None)
 
 
 def _start(services: Services, at: datetime | None) -> datetime | None:
