@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
+from shared.calls.calling import NO_COST, Usage
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectContract:
@@ -52,8 +54,15 @@ class EffectCall(Protocol):
 class Effects(Protocol):
     """The ledger as a task sees it."""
 
-    async def perform(self, contract: EffectContract, request: Mapping[str, Any], call: EffectCall) -> Done:
-        """Have `call` executed once for this job, however often this is asked for.
+    async def perform(
+        self,
+        contract: EffectContract,
+        request: Mapping[str, Any],
+        call: EffectCall,
+        *,
+        estimate: Usage = NO_COST,
+    ) -> Done:
+        """Have `call` executed once for this job, however often this is asked for; it costs `estimate`.
 
         `request` is what identifies the call (JSON-able; only its hash is stored). An effect done with the
         same request is answered from the ledger. Whatever else this raises is the worker's to handle: a

@@ -39,6 +39,7 @@ class EffectRecord:
     data: Mapping[str, Any] = field(default_factory=dict)
     code: str | None = None
     operator: str | None = None  # who decided its outcome, where a person did
+    late: bool = False  # seen by a worker that had lost its claim: kept beside the record, never over it
 
 
 def effect_key(job_id: str, action: str, generation: int) -> str:
@@ -47,7 +48,10 @@ def effect_key(job_id: str, action: str, generation: int) -> str:
 
 
 def request_hash(request: Mapping[str, Any]) -> str:
-    """The identity of a request: a hash of its canonical JSON. Raises ValueError for what JSON cannot carry."""
+    """The identity of a request: a hash of its canonical JSON.
+
+    Raises ValueError for what JSON cannot carry.
+    """
     text = json.dumps(
         dict(request), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
@@ -55,11 +59,9 @@ def request_hash(request: Mapping[str, Any]) -> str:
 
 
 def effect_row(record: EffectRecord) -> Row:
-    return Row(
-        kind=RowKind.EFFECT,
-        key=f"{record.action}-{record.generation:04d}",
-        data=data_from_text(to_text(record)),
-    )
+    """The row of `record`; a late one has a row of its own."""
+    key = f"{record.action}-{record.generation:04d}" + ("-late" if record.late else "")
+    return Row(kind=RowKind.EFFECT, key=key, data=data_from_text(to_text(record)))
 
 
 def read_effect(row: Row) -> EffectRecord:
@@ -68,6 +70,16 @@ def read_effect(row: Row) -> EffectRecord:
 
 
 def latest(records: Iterable[EffectRecord], action: str) -> EffectRecord | None:
-    """The last generation of `action`."""
+    """What is known of the last generation of `action`: what a late worker saw ends an open intent."""
     own = [record for record in records if record.action == action]
-    return max(own, key=lambda record: record.generation, default=None)
+    if not own:
+        return None
+    generation = max(record.generation for record in own)
+    last = [record for record in own if record.generation == generation]
+    return min(last, key=_weight)
+
+
+def _weight(record: EffectRecord) -> int:
+    if record.late:
+        return 1
+    return 2 if record.state is EffectState.INTENDED else 0

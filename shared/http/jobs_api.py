@@ -5,7 +5,7 @@ from shared.http.views import job_view
 from shared.jobs import JOB_ID, JobState
 from shared.ports import RowKind, Snapshot
 from shared.services import Services
-from shared.worker.outcomes import RESULT_LIMIT
+from shared.worker.results import RESULT_LIMIT
 
 
 async def get_job(services: Services, request: HttpRequest) -> HttpAnswer:
