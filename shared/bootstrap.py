@@ -65,6 +65,8 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.adapters.jobs_table import JobsTable
     from shared.adapters.key_sets import KeySets
     from shared.adapters.open_table import OpenTable
+    from shared.adapters.posts import WebhookPosts
+    from shared.adapters.retention_table import RetentionTable
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.telemetry import StructuredTelemetry
     from shared.ai.builtin import BuiltinSummarizer
@@ -72,6 +74,7 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.configuration import load_configuration
     from shared.documents.reader import DocumentReader
     from shared.intake import Intake
+    from shared.notify.notifier import SignedNotifier
     from shared.services import Services
     from shared.tasks.options import SummarizeDocumentOptions
     from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
@@ -93,6 +96,14 @@ def build(environ: Mapping[str, str]) -> "Application":
         )
     bus = ServiceBusQueue(connections, settings.jobs_queue)
     alerts = WebhookAlerts(settings.alert_webhook_url, telemetry)
+    posts, clock = WebhookPosts(settings.private_hosts), SystemClock()
+    notifier = SignedNotifier(
+        posts,
+        clock,
+        environ,
+        allowed_hosts=pipeline.outbound.allowed_hosts,
+        private_hosts=settings.private_hosts,
+    )
     services = Services(
         settings=settings,
         pipeline=pipeline,
@@ -101,10 +112,12 @@ def build(environ: Mapping[str, str]) -> "Application":
         cases=CasesTable(connections, randomness),
         groups=GroupsTable(connections, randomness),
         blobs=Blobs(connections),
+        retention=RetentionTable(connections),
         bus=bus,
         alerts=alerts,
+        notifier=notifier,
         telemetry=telemetry,
-        clock=SystemClock(),
+        clock=clock,
         randomness=randomness,
         access=PrefixAccess(pipeline),
         tasks=tasks,
@@ -112,5 +125,5 @@ def build(environ: Mapping[str, str]) -> "Application":
         app_version=VERSION,
     )
     key_sets = KeySets()
-    closers = (bus.aclose, alerts.aclose, key_sets.aclose, connections.aclose)
+    closers = (bus.aclose, alerts.aclose, posts.aclose, key_sets.aclose, connections.aclose)
     return Application(services, Intake(services, SourceSecrets(environ), key_sets), closers)

@@ -65,6 +65,20 @@ class Point(StrEnum):
     CANCEL_BEFORE_BATCH = "cancel-before-batch"
     CANCEL_AFTER_BATCH = "cancel-after-batch"
     CANCEL_AFTER_FLAG = "cancel-after-flag"
+    NOTIFY_BEFORE_POST = "notify-before-post"
+    NOTIFY_AFTER_POST = "notify-after-post"
+    NOTIFY_AFTER_PUT_OFF = "notify-after-put-off"
+    NOTIFY_AFTER_TIMELINE = "notify-after-timeline"
+    NOTIFY_AFTER_SETTLED = "notify-after-settled"
+    NOTIFY_AFTER_NUDGE = "notify-after-nudge"
+    FINISH_BEFORE_OPEN_ROW = "finish-before-open-row"
+    CALLBACK_AFTER_WRITE = "callback-after-write"
+    CALLBACK_AFTER_NUDGE = "callback-after-nudge"
+    REVIEW_BEFORE_BATCH = "review-before-batch"
+    REVIEW_AFTER_BATCH = "review-after-batch"
+    REVIEW_AFTER_NUDGE = "review-after-nudge"
+    RETENTION_AFTER_MARK = "retention-after-mark"
+    RETENTION_AFTER_DELETE = "retention-after-delete"
 
 
 _hook: Hook | None = None

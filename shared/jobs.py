@@ -137,6 +137,8 @@ class Job:
     spent_tokens: int = 0  # of this release
     spent_micros: int = 0  # of this release, in millionths of the currency unit
     review: Review | None = None
+    inputs_gone: bool = False  # deleted after the configured time
+    result_gone: bool = False  # likewise
 
     @property
     def final(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.jobs import Job
+from shared.notify.notifier import Notifier
 from shared.pipeline import Pipeline
 from shared.ports import (
     AccessPolicy,
@@ -21,6 +22,7 @@ from shared.ports import (
     RowKind,
     Telemetry,
 )
+from shared.retention.ports import RetentionIndex
 from shared.settings import Settings
 from shared.tasks.base import Task
 
@@ -34,8 +36,10 @@ class Services:
     cases: CaseStore
     groups: GroupStore
     blobs: BlobStore
+    retention: RetentionIndex
     bus: MessageBus
     alerts: AlertSink
+    notifier: Notifier
     telemetry: Telemetry
     clock: Clock
     randomness: Randomness

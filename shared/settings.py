@@ -166,6 +166,14 @@ class Settings(BaseModel):
             description="a secret of at least 16 characters",
         ),
     ] = None
+    callback_key: Annotated[
+        SecretStr | None,
+        Field(
+            validation_alias="AFTERHOOK_CALLBACK_KEY",
+            min_length=32,
+            description="a secret of at least 32 characters",
+        ),
+    ] = None
     worker_name: Annotated[str, Field(min_length=1, max_length=64)] = "local"
 
 

@@ -1,1 +1,1 @@
-"""Telling a source's receiver how its jobs ended: an outbox beside each job, signed posts, patient retries."""
+"""Telling a source's receiver how its jobs ended: an outbox, signed posts, patient retries."""

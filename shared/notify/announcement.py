@@ -18,7 +18,7 @@ class OutboxState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """What is said of one release. `attempts` failed so far, the last with `code`; the next is at `due_at`."""
+    """What is said of one release. `attempts` failed, the last with `code`; the next is at `due_at`."""
 
     webhook_id: str
     kind: str  # `job.succeeded` or `job.dead`

@@ -12,10 +12,10 @@ from typing import assert_never
 from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.notify.announcement import Announcement, OutboxState
-from shared.notify.notifier import NoTurn, NotTold, Told
+from shared.notify.notifier import NotTold, NoTurn, Told
 from shared.notify.outbox import notify_policy, outbox_row, owed
 from shared.notify.timing import EARLY_TOLERANCE, GIVE_UP_AFTER, busy_pause, pause_after
-from shared.pipeline import NotifyPolicy
+from shared.pipeline.policies import NotifyPolicy
 from shared.services import Services
 
 log = logging.getLogger("afterhook.notify")
@@ -103,5 +103,6 @@ async def _settle(services: Services, job: Job, announcement: Announcement, even
     """The timeline first: a crash in between repeats the attempt, and then both attempts show."""
     row = services.timeline(job, event, code=announcement.code)
     await services.jobs.add_row(job.job_id, row)
+    await reach(Point.NOTIFY_AFTER_TIMELINE)
     await services.jobs.add_row(job.job_id, outbox_row(announcement))
     await reach(Point.NOTIFY_AFTER_SETTLED)

@@ -10,7 +10,7 @@ from shared.notify.posting import PostAnswer, PostFailed, WebhookPost
 from shared.notify.receivers import Busy, Receivers, Resting
 from shared.notify.signing import signed_headers, signing_keys
 from shared.outbound.targets import TargetRefused, check_target
-from shared.pipeline import NotifyPolicy
+from shared.pipeline.policies import NotifyPolicy
 from shared.ports import Clock
 from shared.webhooks.base import UnusableSecret
 

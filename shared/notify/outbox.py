@@ -11,7 +11,7 @@ from shared.effects.contract import EffectContract
 from shared.jobs import Job, JobState, Review
 from shared.notify.announcement import Announcement, OutboxState
 from shared.notify.timing import POST_TIMEOUT
-from shared.pipeline import NotifyPolicy
+from shared.pipeline.policies import NotifyPolicy
 from shared.ports import Row, RowKind
 from shared.records import data_from_text, from_text, to_text
 from shared.services import Services

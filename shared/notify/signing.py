@@ -18,7 +18,7 @@ MOST_KEYS = 5
 
 
 def signing_keys(setting: str | None) -> tuple[bytes, ...]:
-    """The keys in a setting's value: one `whsec_<base64>`, or several with spaces between while one is changed.
+    """The keys in a setting's value: one `whsec_<base64>`, or several with spaces while one is changed.
 
     Raises UnusableSecret, which never quotes the value.
     """
@@ -37,9 +37,7 @@ def signing_keys(setting: str | None) -> tuple[bytes, ...]:
     return keys
 
 
-def signed_headers(
-    keys: Sequence[bytes], webhook_id: str, at: datetime, body: bytes
-) -> Mapping[str, str]:
+def signed_headers(keys: Sequence[bytes], webhook_id: str, at: datetime, body: bytes) -> Mapping[str, str]:
     """The three headers. `at` is the attempt's time: receivers refuse what was signed long ago."""
     stamp = str(int(at.timestamp()))
     signed = (webhook_id.encode(), b".", stamp.encode(), b".", body)
