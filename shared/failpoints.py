@@ -79,6 +79,14 @@ class Point(StrEnum):
     REVIEW_AFTER_NUDGE = "review-after-nudge"
     RETENTION_AFTER_MARK = "retention-after-mark"
     RETENTION_AFTER_DELETE = "retention-after-delete"
+    LIMITS_AFTER_ADMISSION = "limits-after-admission"
+    LIMITS_AFTER_RESERVATION = "limits-after-reservation"
+    LIMITS_BEFORE_CALL = "limits-before-call"
+    LIMITS_AFTER_CALL = "limits-after-call"
+    LIMITS_AFTER_FAILED_CALL = "limits-after-failed-call"
+    LIMITS_AFTER_SETTLEMENT = "limits-after-settlement"
+    LIMITS_AFTER_SLOT = "limits-after-slot"
+    LIMITS_AFTER_START = "limits-after-start"
 
 
 _hook: Hook | None = None
