@@ -58,6 +58,8 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.access import PrefixAccess
     from shared.adapters.alerts import WebhookAlerts
     from shared.adapters.blobs import Blobs
+    from shared.adapters.breakers_table import BreakersTable
+    from shared.adapters.budgets_table import BudgetsTable
     from shared.adapters.cases_table import CasesTable
     from shared.adapters.clock import SystemClock, SystemRandomness
     from shared.adapters.connections import Connections
@@ -68,12 +70,14 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.adapters.posts import WebhookPosts
     from shared.adapters.retention_table import RetentionTable
     from shared.adapters.servicebus import ServiceBusQueue
+    from shared.adapters.slots_table import SlotsTable
     from shared.adapters.telemetry import StructuredTelemetry
     from shared.ai.builtin import BuiltinSummarizer
     from shared.application import Application
     from shared.configuration import load_configuration
     from shared.documents.reader import DocumentReader
     from shared.intake import Intake
+    from shared.limits.breakers import Breakers
     from shared.notify.notifier import SignedNotifier
     from shared.services import Services
     from shared.tasks.options import SummarizeDocumentOptions
@@ -116,6 +120,9 @@ def build(environ: Mapping[str, str]) -> "Application":
         bus=bus,
         alerts=alerts,
         notifier=notifier,
+        breakers=Breakers(BreakersTable(connections, randomness), clock, randomness),
+        budgets=BudgetsTable(connections),
+        slots=SlotsTable(connections, randomness),
         telemetry=telemetry,
         clock=clock,
         randomness=randomness,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.jobs import Job
+from shared.limits.breakers import Breakers
+from shared.limits.ports import BudgetStore, SlotStore
 from shared.notify.notifier import Notifier
 from shared.pipeline import Pipeline
 from shared.ports import (
@@ -40,6 +42,9 @@ class Services:
     bus: MessageBus
     alerts: AlertSink
     notifier: Notifier
+    breakers: Breakers
+    budgets: BudgetStore
+    slots: SlotStore
     telemetry: Telemetry
     clock: Clock
     randomness: Randomness

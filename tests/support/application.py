@@ -14,6 +14,7 @@ import jmespath
 from shared.access import PrefixAccess
 from shared.intake import Intake
 from shared.jobs import Job, job_id_for
+from shared.limits.breakers import Breakers
 from shared.pipeline import Pipeline, Route, SourcePolicy, TaskPolicy
 from shared.retry import BackoffList, RetryPolicy
 from shared.services import Services
@@ -107,6 +108,9 @@ def build_services(world: World, task: Any = None, **changes: Any) -> Services:
         bus=world.bus,
         alerts=world.alerts,
         notifier=world.notifier,
+        breakers=Breakers(world.breakers, world.clock, world.randomness),
+        budgets=world.budgets,
+        slots=world.slots,
         telemetry=world.telemetry,
         clock=world.clock,
         randomness=world.randomness,
