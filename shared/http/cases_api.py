@@ -1,4 +1,4 @@
-"""`/dead-letters`: list, show, resubmit and close. Every decision needs an operator and a reason."""
+"""`/dead-letters`: list, show, and decide. Every decision needs an operator and a reason."""
 
 import re
 from datetime import datetime, timedelta
@@ -8,12 +8,23 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AwareDatetime, StringConstraints
 
 from shared.deadletters.close import close
+from shared.deadletters.open_effects import open_effects
+from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
 from shared.deadletters.refusals import CaseNotFound
+from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.effects.records import read_effect
 from shared.http.bodies import content_of, read_body
-from shared.http.decision_bodies import DecisionBody, bad_decision, decision_of
+from shared.http.decision_bodies import DecisionBody, Identifier, bad_decision, decision_of
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
-from shared.http.views import attempt_view, case_view, decision_view, failure_view, timeline_view
+from shared.http.views import (
+    attempt_view,
+    case_view,
+    decision_view,
+    effect_view,
+    failure_view,
+    timeline_view,
+)
 from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
 from shared.services import Services
@@ -30,6 +41,12 @@ class ResubmitBody(DecisionBody):
     input_ref: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
     input: Any = None
     at: AwareDatetime | None = None
+
+
+class ReconcileBody(DecisionBody):
+    effect: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    outcome: Outcome
+    external_id: Identifier | None = None
 
 
 async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
@@ -49,7 +66,7 @@ async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
 
 
 async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
-    """One case with all that an operator needs to decide: failure, attempts, decisions, timeline."""
+    """One case with all that an operator needs to decide: failure, attempts, effects, decisions, timeline."""
     case_id = _case_id(request)
     case = await services.cases.get(case_id)
     if case is None:
@@ -63,6 +80,8 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
             "status": job.state.value,
             "job_release": job.release,
             "failure": failure_view(job.failure) if job.failure else None,
+            "effects": [effect_view(read_effect(row)) for row in await rows(case_id, RowKind.EFFECT)],
+            "open_effects": list((await open_effects(services, job)).unknown),
             "attempt_log": [attempt_view(row) for row in await rows(case_id, RowKind.ATTEMPT)],
             "decisions": [decision_view(row) for row in await rows(case_id, RowKind.DECISION)],
             "timeline": [timeline_view(row) for row in await rows(case_id, RowKind.TIMELINE)],
@@ -82,10 +101,7 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
         at=_start(services, body.at),
     )
     done = await resubmit(services, _case_id(request), decision_of(body, request), wanted)
-    answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
-    if not done.queued:
-        answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
-    return answer_json(202, answer)
+    return _released(done)
 
 
 async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
@@ -94,6 +110,38 @@ async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
     case_id = _case_id(request)
     await close(services, case_id, decision_of(body, request))
     return answer_json(200, {"job_id": case_id, "status": "closed"})
+
+
+async def reconcile_case(services: Services, request: HttpRequest) -> HttpAnswer:
+    """Say whether an effect happened: 202 with the release in which the job runs on from there.
+
+    While other outcomes are unknown, 200 with their names.
+    """
+    body = read_body(ReconcileBody, request, bad_decision)
+    _check_external_id(body)
+    wanted = Reconciliation(effect=body.effect, outcome=body.outcome, external_id=body.external_id)
+    done = await reconcile(services, _case_id(request), decision_of(body, request), wanted)
+    if done.released is None:
+        remaining = list(done.remaining)
+        return answer_json(200, {"job_id": done.job_id, "status": "dead", "remaining": remaining})
+    return _released(done.released)
+
+
+def _check_external_id(body: ReconcileBody) -> None:
+    if body.outcome is Outcome.DONE and body.external_id is None:
+        text = (
+            "`external_id` is missing or blank: the provider's id of what was done, by which the job goes on."
+        )
+        raise BadRequest(text, code="external_id_required")
+    if body.outcome is Outcome.NOT_DONE and body.external_id is not None:
+        raise BadRequest("What was not done has no `external_id`.")
+
+
+def _released(done: Released) -> HttpAnswer:
+    answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
+    if not done.queued:
+        answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
+    return answer_json(202, answer)
 
 
 def _case_id(request: HttpRequest) -> str:

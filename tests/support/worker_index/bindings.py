@@ -8,10 +8,12 @@ HTTP_FUNCTIONS = {
     "put_input": ("PUT", "inputs/{name}", "FUNCTION"),
     "get_job": ("GET", "jobs/{job_id}", "FUNCTION"),
     "get_result": ("GET", "jobs/{job_id}/result", "FUNCTION"),
+    "cancel_job": ("POST", "jobs/{job_id}/cancel", "FUNCTION"),
     "list_cases": ("GET", "dead-letters", "FUNCTION"),
     "show_case": ("GET", "dead-letters/{job_id}", "FUNCTION"),
     "resubmit_case": ("POST", "dead-letters/{job_id}/resubmit", "FUNCTION"),
     "close_case": ("POST", "dead-letters/{job_id}/close", "FUNCTION"),
+    "reconcile_case": ("POST", "dead-letters/{job_id}/reconcile", "FUNCTION"),
     "health": ("GET", "health", "ANONYMOUS"),
 }
 """Method, route and key level, by name."""
