@@ -6,7 +6,7 @@ The open row goes last, so that whatever a crash leaves undone is found again by
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from shared.errors import QueueUnavailable
@@ -17,7 +17,7 @@ from shared.notify.delivery import TryAgain, deliver
 from shared.notify.outbox import owed
 from shared.nudges import nudge
 from shared.ports import Case, CaseState, RowKind
-from shared.retention.ports import EndedJob
+from shared.retention.ports import ended
 from shared.services import Services
 
 
@@ -53,8 +53,7 @@ async def tidy(services: Services, job: Job, release: int) -> None:
     """Settle the cases, note that the job ended, then remove the open row of `release`. Repeatable."""
     await settle_cases(services, job)
     if job.final:
-        day = job.updated_at.astimezone(UTC).date()
-        await services.retention.put(EndedJob(job_id=job.job_id, day=day))
+        await services.retention.put(ended(job))
     await reach(Point.FINISH_BEFORE_OPEN_ROW)
     await services.open_index.remove(job.job_id, release)
 

@@ -139,6 +139,7 @@ class Intake:
         job_id = job_id_for(policy.name, event.account, event.event_id)
         found, places, digest = await aside(event.raw, lambda: _read(route, event, job_id))
         key = self._pseudonym_key(policy)
+        start = now if route.delay is None else now + route.delay
         job = Job(
             job_id=job_id,
             source=policy.name,
@@ -152,7 +153,8 @@ class Intake:
             traceparent=traceparent(request.headers),
             created_at=now,
             updated_at=now,
-            released_at=now,
+            released_at=start,
+            not_before=None if route.delay is None else start,
             event_time=event.event_time,
         )
         note = found.problem

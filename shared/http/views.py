@@ -48,13 +48,12 @@ def job_view(job: Job, timeline: Iterable[Row]) -> dict[str, Any]:
 
 
 def _waiting_view(job: Job) -> dict[str, Any]:
-    """What of a wait, an open outcome, a cancel or a review there is; nothing for most jobs."""
+    """What of a wait, an open outcome or a cancel there is; nothing for most jobs."""
     shown: dict[str, Any] = {
         "waits": job.waits,
         "waiting_since": time_text(job.waiting_since) if job.waiting_since else None,
         "open_effects": list(job.open_effects),
         "cancel_requested": job.cancel_requested and not job.final,
-        "review": job.review.value if job.review else None,
     }
     return {name: value for name, value in shown.items() if value}
 

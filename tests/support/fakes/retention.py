@@ -5,7 +5,7 @@ from datetime import date
 
 from shared.adapters.limits import check_key
 from shared.records import from_text, to_text
-from shared.retention.ports import EndedJob
+from shared.retention.ports import EndedJob, Left
 from tests.support.fakes.faults import Faults
 
 
@@ -23,9 +23,9 @@ class FakeRetentionIndex(Faults):
         async with self._call("remove"):
             self._texts.discard(to_text(ended))
 
-    async def ended_before(self, day: date, *, partly: bool) -> AsyncIterator[EndedJob]:
+    async def ended_before(self, day: date, left: Left) -> AsyncIterator[EndedJob]:
         async with self._call("ended_before"):
-            found = [ended for ended in self.all_ended() if ended.day < day and ended.partly is partly]
+            found = [ended for ended in self.all_ended() if ended.day < day and ended.left is left]
         for ended in found:
             yield ended
 
