@@ -59,17 +59,18 @@ def decision_of(body: DecisionBody, request: HttpRequest) -> Decision:
 
 
 def bad_decision(model: type[BaseModel], error: ValidationError) -> BadRequest:
-    """Without operator or reason there is no decision, which has a code of its own."""
+    """What a decision cannot be without has a code of its own, such as `reason_required`."""
     texts, fields = wrong_fields(model, error, _SHAPES)
     missing = [name for name, item in fields.items() if _is_missing(item)]
     if not missing:
         return BadRequest(" ".join(texts))
     texts = [text for text in texts if not text.startswith(tuple(f"`{name}`" for name in missing))]
-    texts[:0] = ["A decision needs an operator and a reason."]
+    if not {"operator", "reason"}.isdisjoint(missing):
+        texts[:0] = ["A decision needs an operator and a reason."]
     texts += [f"`{name}` is missing or blank." for name in missing]
     return BadRequest(" ".join(texts), code=f"{missing[0]}_required")
 
 
 def _is_missing(item: ErrorDetails) -> bool:
     needed = item["loc"][0] in {"operator", "reason"}
-    return needed and (item["type"] in {"missing", _BLANK} or item["input"] is None)
+    return item["type"] == _BLANK or (needed and (item["type"] == "missing" or item["input"] is None))
