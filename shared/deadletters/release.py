@@ -42,6 +42,7 @@ def next_release(
     """The job in its next release: queued, with attempts, waits, deadline and budget of its own.
 
     What it had done outside stays in the ledger, which the new release resumes; nothing may be open there.
+    A cancel that was asked for stays too: whoever decides that it no longer counts takes it away.
     """
     released = job.moved(
         JobState.QUEUED,
@@ -63,7 +64,6 @@ def next_release(
         open_effects=(),
         waits=0,
         waiting_since=None,
-        cancel_requested=False,
         spent_tokens=0,
         spent_micros=0,
     )

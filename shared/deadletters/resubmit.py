@@ -1,7 +1,7 @@
 """Resubmitting a dead job: a new release, with the same input or a better one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.deadletters.decisions import Decision, begin, decision_row, fingerprint_of_request
@@ -59,6 +59,7 @@ async def resubmit(services: Services, job_id: str, decision: Decision, wanted: 
     input_ref, rows = await _input(services, earlier, wanted)
     not_before = wanted.at if wanted.at is not None and wanted.at > now else None
     job = next_release(earlier, now, input_ref=input_ref, not_before=not_before)
+    job = replace(job, cancel_requested=False)
     decided = decision_row(
         earlier,
         CaseState.RESUBMITTED,

@@ -25,6 +25,7 @@ from shared.jobs import Job, JobState
 from shared.ports import CaseState, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
+from shared.worker.run import Worker
 from tests.support.application import build_services, new_job, store
 from tests.support.cases import filed_job, snapshot_of
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
@@ -76,6 +77,17 @@ async def test_an_effect_that_was_not_done_may_begin_anew(world: World, services
     record = await effect_of(world, job, "submit")
     assert (record.state, record.code, record.operator) == (EffectState.FAILED, "not_done", "ada")
     assert (record.external_id, record.key) == (None, effect_key(job.job_id, "submit", 0))
+
+
+async def test_a_cancel_that_waited_for_the_outcome_is_honoured_after_it(
+    world: World, services: Services
+) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit", cancel_requested=True)
+    await reconcile(services, job.job_id, DECISION, DONE)
+    message = world.bus.sent[0].message
+    await Worker(services).handle(message.body(), message.properties(), None)
+    assert world.jobs.job(job.job_id).state is JobState.CANCELLED
+    assert world.open.keys() == set()
 
 
 async def test_the_decision_is_kept_and_the_timeline_tells_it(world: World, services: Services) -> None:
