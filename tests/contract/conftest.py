@@ -14,7 +14,9 @@ from shared.adapters.connections import Connections
 from shared.adapters.groups_table import GroupsTable
 from shared.adapters.jobs_table import JobsTable
 from shared.adapters.open_table import OpenTable
+from shared.adapters.retention_table import RetentionTable
 from shared.ports import BlobStore, CaseStore, GroupStore, JobStore, OpenIndex
+from shared.retention.ports import RetentionIndex
 from tests.support.fakes import World
 from tests.support.storage import Azurite
 
@@ -28,6 +30,7 @@ class Stores:
     cases: CaseStore
     groups: GroupStore
     blobs: BlobStore
+    retention: RetentionIndex
     container: str
 
 
@@ -40,6 +43,7 @@ def real_stores(connections: Connections, prefix: str) -> Stores:
         cases=CasesTable(connections, randomness, f"{prefix}cases"),
         groups=GroupsTable(connections, randomness, f"{prefix}groups"),
         blobs=Blobs(connections),
+        retention=RetentionTable(connections, f"{prefix}ended", page_size=7),
         container=f"{prefix}blobs",
     )
 
@@ -72,5 +76,6 @@ def stores(request: pytest.FixtureRequest, prefix: str) -> Stores:
         cases=world.cases,
         groups=world.groups,
         blobs=world.blobs,
+        retention=world.retention,
         container=f"{prefix}blobs",
     )
