@@ -87,6 +87,8 @@ class Point(StrEnum):
     LIMITS_AFTER_SETTLEMENT = "limits-after-settlement"
     LIMITS_AFTER_SLOT = "limits-after-slot"
     LIMITS_AFTER_START = "limits-after-start"
+    VIDEO_AFTER_STATUS = "video-after-status"
+    VIDEO_AFTER_FETCH = "video-after-fetch"
 
 
 _hook: Hook | None = None

@@ -40,6 +40,16 @@ def _private_address(secret: SecretStr) -> SecretStr:
 
 _API_ADDRESS = "an https address (http only to this machine) without query"
 
+_API_KEY = "an API key of printable ASCII characters, without spaces"
+
+
+def _api_key(secret: SecretStr) -> SecretStr:
+    """It becomes a header."""
+    text = secret.get_secret_value()
+    if not all("!" <= character <= "~" for character in text):
+        raise ValueError("not an API key")
+    return secret
+
 
 def _api_address(text: str) -> str:
     """Keys go there, so http is for this machine alone."""
@@ -115,7 +125,9 @@ class Settings(BaseModel):
         ),
     ] = None
     ai_api_key: Annotated[
-        SecretStr | None, Field(validation_alias="AI_API_KEY", min_length=1, description="an API key")
+        SecretStr | None,
+        Field(validation_alias="AI_API_KEY", description=_API_KEY),
+        AfterValidator(lambda key: key and _api_key(key)),
     ] = None
     video_base_url: Annotated[
         str | None,
@@ -123,7 +135,9 @@ class Settings(BaseModel):
         AfterValidator(lambda url: url and _api_address(url)),
     ] = None
     video_api_key: Annotated[
-        SecretStr | None, Field(validation_alias="VIDEO_API_KEY", min_length=1, description="an API key")
+        SecretStr | None,
+        Field(validation_alias="VIDEO_API_KEY", description=_API_KEY),
+        AfterValidator(lambda key: key and _api_key(key)),
     ] = None
     private_hosts: Annotated[
         tuple[str, ...],

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.pipeline.values import DocumentSize
+from shared.pipeline.values import Delay, DocumentSize, Host
 from shared.sizes import KIB, MIB
 
 
@@ -34,6 +34,12 @@ class GenerateVideoOptions(TaskOptions):
     size: Annotated[str, Field(pattern=r"^\d{2,5}x\d{2,5}$")] = "720x1280"
     max_prompt: DocumentSize = 32 * KIB
     max_video: DocumentSize = 50 * MIB
+    key_window: Delay | None = None
+    """How long the service honours an `Idempotency-Key` on a creation; None is that it takes none."""
+    link_hosts: Annotated[list[Host], Field(max_length=20)] = []
+    """Where links of the service's answers may lead; without any, files come from its own endpoint."""
+    pass_callback_url: bool = False
+    """Whether a creation names our callback URL (`callback_url`), for a service that takes it."""
 
 
 TASK_OPTIONS: Mapping[str, type[TaskOptions]] = MappingProxyType(

@@ -163,7 +163,7 @@ def test_the_settings_of_ai_providers_are_read() -> None:
             "AI_BASE_URL": "https://name.openai.azure.com/openai/v1/",
             "AI_MODEL": "gpt-5-mini",
             "VIDEO_BASE_URL": "http://127.0.0.1:8080/v1",
-            "VIDEO_API_KEY": "an invented key",
+            "VIDEO_API_KEY": "an-invented-key",
             "AFTERHOOK_PRIVATE_HOSTS": "127.0.0.1, Inner.example.com:8443,[::1]:99,",
         }
     )
@@ -171,7 +171,14 @@ def test_the_settings_of_ai_providers_are_read() -> None:
     assert (settings.ai_model, settings.ai_api_key) == ("gpt-5-mini", None)
     assert settings.video_base_url == "http://127.0.0.1:8080/v1"
     assert settings.private_hosts == ("127.0.0.1", "inner.example.com:8443", "[::1]:99")
-    assert "an invented key" not in repr(settings)
+    assert "an-invented-key" not in repr(settings)
+
+
+@pytest.mark.parametrize("key", ["two words", "línea", "tab\tin it"])
+def test_an_api_key_is_one_that_a_header_takes(key: str) -> None:
+    (problem,) = problems_of(CONNECTIONS | {"AI_API_KEY": key})
+    assert problem.startswith("AI_API_KEY: expected an API key of printable ASCII")
+    assert key not in problem
 
 
 @pytest.mark.parametrize(
