@@ -6,6 +6,7 @@ Exit codes: 0 after a signal, 2 if it cannot start (standard error says why).
 
 import argparse
 import asyncio
+import contextlib
 import json
 import sys
 import time
@@ -42,14 +43,15 @@ async def _serve(port: int, state: Path | None) -> None:
     SYSTEM.on_stop(asyncio.get_running_loop(), stopping.set)
     try:
         journal = Journal(state)
-        world = World(journal, time.time)
-    except (OSError, ValueError) as error:
-        raise _StartError(f"the state in {state} cannot be used: {error}") from error
-    try:
+    except OSError as error:
+        raise _StartError(f"the state cannot be kept in {state}: {error}") from error
+    with contextlib.closing(journal):
+        try:
+            world = World(journal, time.time)
+        except (OSError, ValueError) as error:
+            raise _StartError(f"the state in {state} cannot be used: {error}") from error
         async with Sender(lambda: world.settings) as sender:
             await _serve_until(stopping, Server(world, sender), port)
-    finally:
-        journal.close()
 
 
 async def _serve_until(stopping: asyncio.Event, server: Server, port: int) -> None:

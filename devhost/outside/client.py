@@ -22,6 +22,8 @@ _START_SECONDS = 30.0
 _END_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
+_TRIED_PORTS = 3
+_PORT_TAKEN = "cannot listen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +98,15 @@ class Outside:
         """Start, on the port it had before, and wait until it is ready. Raises PartError."""
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="outside-")
         self._guardian = self._guardian or Guardian()
-        self._port = self._port or free_ports(1)[0]
-        state = [] if self._state is None else ["--state", str(self._state)]
-        spec = PartSpec(
-            name="outside",
-            command=[sys.executable, "-m", "devhost.outside", "--port", str(self._port), *state],
-            read_ready=_read_ready,
-            log=self._log or Path(self._folder.name) / "outside.log",
-            cwd=paths.ROOT,
-        )
-        self._run = Run(spec, self._guardian)
-        if not self._run.wait_ready(_START_SECONDS):
-            self._run.terminate(_END_SECONDS)
-            raise PartError(f"The outside did not start. Its last lines:\n{self._run.last_lines()}")
+        ports = [self._port] if self._port else free_ports(_TRIED_PORTS)
+        for port in ports:
+            run = Run(self._spec(port, Path(self._folder.name)), self._guardian)
+            if run.wait_ready(_START_SECONDS):
+                self._run, self._port = run, port
+                return
+            run.terminate(_END_SECONDS)
+            if port == ports[-1] or _PORT_TAKEN not in run.last_lines():
+                raise PartError(f"The outside did not start. Its last lines:\n{run.last_lines()}")
 
     def stop(self) -> None:
         """SIGTERM, and leave nothing behind. Safe to call twice."""
@@ -191,6 +189,16 @@ class Outside:
     def release(self, name: str) -> int:
         """Let the calls go on that are held by this name; how many."""
         return int(self._ask("POST", "/release", {"hold": name})["released"])
+
+    def _spec(self, port: int, folder: Path) -> PartSpec:
+        state = [] if self._state is None else ["--state", str(self._state)]
+        return PartSpec(
+            name="outside",
+            command=[sys.executable, "-m", "devhost.outside", "--port", str(port), *state],
+            read_ready=_read_ready,
+            log=self._log or folder / "outside.log",
+            cwd=paths.ROOT,
+        )
 
     def _running(self) -> Run:
         if self._run is None or self._run.exited:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from devhost.outside.messages import JSON_TYPE, Answer
 from devhost.outside.steps import Fault, Garbage, Step
 
+ErrorOf = Callable[[int, str], Answer]
+"""The answer of a status, with the service's error code or its usual one."""
+
 _LATE = (Fault.CUT_DURING, Fault.CUT_AFTER)
 _ERROR_PAGE = (
     b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"
@@ -60,10 +63,8 @@ class Holds:
             self.release(name)
 
 
-async def perform(
-    step: Step, act: Callable[[], Answer], error: Callable[[int], Answer], holds: Holds
-) -> Delivery:
-    """Do to a call what its step says; `act` is the effect and its answer, `error` an answer of a status."""
+async def perform(step: Step, act: Callable[[], Answer], error: ErrorOf, holds: Holds) -> Delivery:
+    """Do to a call what its step says; `act` is the effect and its answer, `error` the answer of a status."""
     late = step.after or step.fault in _LATE
     if not late:
         await _pause(step, holds)
@@ -82,10 +83,10 @@ async def _pause(step: Step, holds: Holds) -> None:
         await holds.wait(step.hold)
 
 
-def _delivery(step: Step, answer: Answer, error: Callable[[int], Answer]) -> Delivery:
+def _delivery(step: Step, answer: Answer, error: ErrorOf) -> Delivery:
     match step.fault:
         case Fault.STATUS:
-            failed = error(step.status)
+            failed = error(step.status, step.code)
             if step.retry_after is not None:
                 failed = failed.with_headers(retry_after=f"{step.retry_after:g}")
             return Delivery(replace(failed, posts=answer.posts))

@@ -22,14 +22,14 @@ class Journal:
         self._path = path
         self._file = None if path is None else path.open("ab", buffering=0)
 
-    def entries(self) -> Iterator[Entry]:
-        """What was kept; a last line that was not written to its end is left out."""
+    def lines(self) -> Iterator[bytes]:
+        """What was kept, in JSON; a last line that was not written to its end is left out."""
         if self._path is None:
             return
         with self._path.open("rb") as lines:
             for line in lines:
                 if line.endswith(b"\n"):
-                    yield json.loads(line)
+                    yield line
 
     def mend(self) -> None:
         """Take away a last line that was not written to its end."""

@@ -131,7 +131,7 @@ def _tokens(text: str) -> int:
 
 def _vector(text: str, dimensions: int) -> list[float]:
     """The same for the same text, of length 1."""
-    raw = hashlib.shake_256(text.encode()).digest(dimensions)
+    raw = hashlib.shake_256(text.encode(errors="surrogatepass")).digest(dimensions)
     values = [byte - 127.5 for byte in raw]
     length = sum(value * value for value in values) ** 0.5
     return [value / length for value in values]

@@ -62,10 +62,10 @@ class Routes:
                 return route.name
         return "unknown"
 
-    def error(self, call: Call, status: int) -> Answer:
+    def error(self, call: Call, status: int, code: str = "") -> Answer:
         """An error that a script wants, in the words of the service that is called."""
-        code = "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "refused"
-        refused = Refused(status, code, _WORDS.get(status, "An error."))
+        usual = "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "refused"
+        refused = Refused(status, code or usual, _WORDS.get(status, "An error."))
         return Answer.json(self._errors(call)(refused), status)
 
     def _errors(self, call: Call) -> Errors:

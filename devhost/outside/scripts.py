@@ -18,9 +18,10 @@ def matches(pattern: str, path: str) -> tuple[str, ...] | None:
     wanted, given = pattern.split("/"), path.split("/")
     if len(wanted) != len(given):
         return None
-    if any(want not in ("*", have) for want, have in zip(wanted, given, strict=True)):
+    pairs = list(zip(wanted, given, strict=True))
+    if not all(have if want == "*" else want == have for want, have in pairs):
         return None
-    return tuple(have for want, have in zip(wanted, given, strict=True) if want == "*" and have)
+    return tuple(have for want, have in pairs if want == "*")
 
 
 @dataclass(slots=True)

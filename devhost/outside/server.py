@@ -65,7 +65,10 @@ class Server:
                 return problem(503, "reset", "Everything was reset while this call was on its way.")
             return self._world.handle(_with_reply(call, step, self._world.now))
 
-        return await perform(step, act, lambda status: self._world.routes.error(call, status), self._holds)
+        def error(status: int, code: str) -> Answer:
+            return self._world.routes.error(call, status, code)
+
+        return await perform(step, act, error, self._holds)
 
     async def _post(self, answer: Answer, *, at_once: bool = False) -> None:
         for post in answer.posts:

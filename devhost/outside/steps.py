@@ -50,13 +50,15 @@ class Garbage(StrEnum):
 class Step:
     """What becomes of a call, so many `times`.
 
-    `after`: whether the effect has happened when the fault, or the wait, comes. `slow` waits that many
-    seconds, `hold` until it is released by that name. `reply` is what the right answer is to say.
+    `status` comes with the service's error `code`, or its usual one. `after`: whether the effect has
+    happened when the fault, or the wait, comes. `slow` waits that many seconds, `hold` until it is released
+    by that name. `reply` is what the right answer is to say.
     """
 
     fault: Fault = Fault.NONE
     after: bool = False
     status: int = 200
+    code: str = ""
     retry_after: float | None = None
     slow: float = 0.0
     hold: str = ""
@@ -70,7 +72,9 @@ class Step:
 OK = Step()
 _CUTS = (Fault.CUT_BEFORE, Fault.CUT_DURING, Fault.CUT_AFTER)
 _REPLIES = frozenset({"content", "usage", "creation_fails", "callback_first"})
-_KNOWN = frozenset({"ok", "status", "retry_after", "after", "slow", "hold", "garbage", "size", "times"})
+_KNOWN = frozenset(
+    {"ok", "status", "code", "retry_after", "after", "slow", "hold", "garbage", "size", "times"}
+)
 
 
 def parse(text: object) -> Step:
@@ -89,6 +93,7 @@ def parse(text: object) -> Step:
         fault=fault,
         after=_flag(given, "after", default=fault is Fault.GARBAGE),
         status=int(_number(given, "status", 200, 200, 599)),
+        code=_text(given, "code"),
         retry_after=_number(given, "retry_after", 0, 0, MOST_SECONDS) if "retry_after" in given else None,
         slow=_number(given, "slow", 0, 0, MOST_SECONDS),
         hold=_text(given, "hold"),
@@ -141,10 +146,12 @@ def _number(given: Mapping[str, object], name: str, default: float, low: float, 
     return value
 
 
-def status(number: int, *, retry_after: float | None = None, after: bool = False, times: int = 1) -> JsonStep:
-    """An answer with this status; `after` the effect, or instead of it."""
+def status(
+    number: int, *, code: str = "", retry_after: float | None = None, after: bool = False, times: int = 1
+) -> JsonStep:
+    """An answer with this status and the service's error code; `after` the effect, or instead of it."""
     wait = {} if retry_after is None else {"retry_after": retry_after}
-    return {"status": number, "after": after, "times": times, **wait}
+    return {"status": number, "code": code, "after": after, "times": times, **wait}
 
 
 def slow(seconds: float, *, after: bool = False, times: int = 1) -> JsonStep:

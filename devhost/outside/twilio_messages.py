@@ -40,7 +40,7 @@ class Messages:
 
     def _send(self, call: Call, found: tuple[str, ...]) -> Answer:
         _check_signed_in(call)
-        fields = call.fields()
+        fields = {name: value for name, value in call.fields().items() if isinstance(value, str)}
         receiver, sender, body = fields.get("To", ""), fields.get("From", ""), fields.get("Body", "")
         if not receiver:
             raise Refused(400, 21604, "A 'To' phone number is required.")
@@ -60,7 +60,7 @@ class Messages:
             reference=receiver,
         )
 
-    def _keep(self, account: str, fields: dict[str, Any], at: float) -> Answer:
+    def _keep(self, account: str, fields: dict[str, str], at: float) -> Answer:
         if len(self._messages) >= MOST_MESSAGES:
             raise Refused(507, "full", f"There are {MOST_MESSAGES} messages: reset with DELETE /control.")
         sid = f"SM{self._new_id()}"
@@ -126,7 +126,8 @@ class Messages:
 
 def twilio_errors(refused: Refused) -> object:
     """As Twilio says them (https://www.twilio.com/docs/usage/twilios-response#errors-and-exceptions)."""
-    code = refused.code if isinstance(refused.code, int) else {429: 20429}.get(refused.status, 20500)
+    usual = {429: 20429, 401: 20003, 404: 20404}.get(refused.status, 20500)
+    code = int(refused.code) if str(refused.code).isdecimal() else usual
     return {
         "code": code,
         "message": refused.message,

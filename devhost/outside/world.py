@@ -6,6 +6,7 @@ State changes only here, from calls in their order, so that the journal can make
 import base64
 import hashlib
 import itertools
+import json
 import secrets
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from devhost.outside.callbacks import Callbacks
 from devhost.outside.effects import Effects
 from devhost.outside.generic_effects import GenericEffects
 from devhost.outside.journal import Entry, Journal, JournalFullError
-from devhost.outside.messages import Answer, Call, Post
+from devhost.outside.messages import Answer, Call, Post, Refused
 from devhost.outside.openai_models import Models
 from devhost.outside.routes import Routes, problem
 from devhost.outside.settings import Settings
@@ -35,11 +36,13 @@ class World:
         self._ahead = 0.0
         self._begin(0)
         journal.mend()
-        fresh = True
-        for entry in journal.entries():
-            fresh = False
-            self._again(entry)
-        if fresh:
+        number = 0
+        for number, line in enumerate(journal.lines(), 1):
+            try:
+                self._again(json.loads(line))
+            except (ValueError, TypeError, LookupError, Refused) as error:
+                raise ValueError(f"line {number} is no line of a state: {error}") from error
+        if number == 0:
             self._head(0)
 
     @property
@@ -128,7 +131,7 @@ class World:
             case {"finish": {"id": str(video_id), "at": float(at), "fails": str(fails)}}:
                 self.videos.finish(video_id, at, fails=fails)
             case _:
-                raise ValueError(f"the state has an entry of another kind: {list(entry)}")
+                raise ValueError(f"it has {list(entry)}")
 
     def _new_id(self) -> str:
         return hashlib.sha256(f"{self._salt}:{next(self._sequence)}".encode()).hexdigest()[:32]
