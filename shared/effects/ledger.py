@@ -163,6 +163,10 @@ class Ledger:
                 raise StorageUnavailable("The intent could not be written in time.") from None
             await self._failed(wanted, intent, failure, fresh=fresh)
             raise
+        except NoTimeLeft:
+            if fresh:
+                await self._write(replace(intent, state=EffectState.NOT_EXECUTED, code=NoTimeLeft.code))
+            raise
         await reach(Point.EFFECT_AFTER_CALL)
         await self._record(
             replace(intent, state=EffectState.DONE, external_id=done.external_id, data=done.data)
@@ -174,7 +178,7 @@ class Ledger:
         """The call itself, within its time. A process that was frozen after its intent does not call."""
         left = (intent.call_until - self._now()).total_seconds()
         if left <= 0:
-            raise ClaimLost
+            raise NoTimeLeft
         limit = asyncio.timeout(left)
         try:
             async with limit:

@@ -73,7 +73,7 @@ async def conclude(claim: Claim, ended: AfterhookError | Waiting, rules: Rules) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class Turn:
     """The next message's turn: when it comes, and what the row says meanwhile."""
 
     state: JobState
@@ -85,17 +85,17 @@ class _Turn:
     first_wait: bool = False
 
 
-def _retry(job: Job, code: str, at: datetime) -> _Turn:
-    return _Turn(JobState.RETRY_SCHEDULED, at, code, job.attempt + 1, "retries_scheduled")
+def _retry(job: Job, code: str, at: datetime) -> Turn:
+    return Turn(JobState.RETRY_SCHEDULED, at, code, job.attempt + 1, "retries_scheduled")
 
 
-def _wait(job: Job, state: JobState, code: str, at: datetime) -> _Turn:
-    return _Turn(
+def _wait(job: Job, state: JobState, code: str, at: datetime) -> Turn:
+    return Turn(
         state, at, code, job.attempt, "waits_scheduled", waits=job.waits + 1, first_wait=job.waits == 0
     )
 
 
-async def _turn(claim: Claim, wanted: _Turn) -> None:
+async def _turn(claim: Claim, wanted: Turn) -> None:
     services, job, now = claim.services, claim.job, claim.services.clock.now()
     turn = job.turn + 1
     message = JobMessage.for_job(job, turn=turn, attempt=wanted.attempt)

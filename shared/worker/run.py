@@ -177,7 +177,8 @@ class Worker:
         except ClaimLost:
             services.telemetry.count("claims_lost", task_type=claim.job.task_type)
         except StorageUnavailable:
-            await step_back(services, claim.snapshot)
+            if claim.job.state is JobState.RUNNING:
+                await step_back(services, claim.snapshot)
             raise
 
     async def _carry(self, claim: Claim) -> None:

@@ -297,9 +297,10 @@ async def test_a_process_frozen_after_its_intent_does_not_call() -> None:
 
     claim = await at.claim()
     at.world.jobs.commit = slow_commit  # type: ignore[method-assign]  # a fault planted in this one object
-    with pytest.raises(ClaimLost):
+    with pytest.raises(NoTimeLeft):
         await at.perform(claim)
     assert at.provider.calls == 0
+    assert at.stored.open_effects == ()
 
 
 async def test_a_call_is_not_begun_when_the_attempt_is_nearly_over() -> None:
