@@ -113,10 +113,11 @@ async def _hurry(services: Services, snapshot: Snapshot) -> None:
     """
     job, now = snapshot.job, services.clock.now()
     at = max(now, job.updated_at + SPACING)
-    if job.not_before is not None and job.not_before > at:
+    if job.not_before is not None and job.not_before <= at:
+        at = job.not_before
+    elif job.not_before is not None:
         row = services.timeline(job, "called_back", at=now)
-        written = await services.jobs.commit(snapshot, job.changed(now, not_before=at), [row])
-        job = written.job
+        await services.jobs.commit(snapshot, job.changed(now, not_before=at), [row])
     await reach(Point.CALLBACK_AFTER_WRITE)
     suffix = f"callback-{job.claim}"
     await services.bus.send(JobMessage.for_job(job), at=at if at > now else None, suffix=suffix)

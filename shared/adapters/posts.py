@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 
 import aiohttp
 
 from shared.adapters.outbound import checked_session, refused_as_private
+from shared.calls.retry_after import retry_after
 from shared.notify.posting import PostAnswer, PostFailed
 from shared.notify.timing import POST_TIMEOUT
 
@@ -28,9 +28,8 @@ class WebhookPosts:
             self._session = checked_session(self._private, seconds=seconds, connections=CONNECTIONS)
         try:
             async with self._session.post(url, data=body, headers=headers, allow_redirects=False) as response:
-                return PostAnswer(
-                    status=response.status, retry_after=_retry_after(response.headers.get("Retry-After"))
-                )
+                said = {name.lower(): value for name, value in response.headers.items()}
+                return PostAnswer(status=response.status, retry_after=retry_after(said, datetime.now(UTC)))
         except TimeoutError:
             raise PostFailed("timed_out") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -40,17 +39,3 @@ class WebhookPosts:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-
-
-def _retry_after(text: str | None) -> timedelta | None:
-    """Seconds or a date (RFC 9110, 10.2.3); None for what is neither."""
-    if text is None:
-        return None
-    if text.isascii() and text.isdigit():
-        return timedelta(seconds=int(text[:9]))
-    try:
-        at = parsedate_to_datetime(text)
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return max(timedelta(0), at - datetime.now(UTC))
-    except (ValueError, OverflowError):
-        return None
