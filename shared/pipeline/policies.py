@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from shared.pipeline.task_options import TaskOptions
 from shared.retry import Backoff, BackoffCurve, RetryPolicy
-from shared.tasks.options import TaskOptions
 
 POLL_BACKOFF = BackoffCurve(base=timedelta(seconds=5), factor=1.5, cap=timedelta(minutes=2))
 REST = BackoffCurve(base=timedelta(seconds=15), factor=2, cap=timedelta(minutes=5))

@@ -14,8 +14,9 @@ from shared.pipeline.sections import (
     RetrySection,
     Section,
 )
+from shared.pipeline.task_options import TaskOptions
 from shared.pipeline.values import AttemptTimeout, Delay
-from shared.tasks.options import TASK_OPTIONS, TaskOptions
+from shared.tasks.options import TASK_OPTIONS
 
 DEFAULT_ATTEMPT_TIMEOUT = timedelta(minutes=2)
 

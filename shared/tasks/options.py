@@ -7,16 +7,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from shared.pipeline.task_options import TaskOptions
 from shared.pipeline.values import Delay, DocumentSize, Host
 from shared.sizes import KIB, MIB
-
-
-class TaskOptions(BaseModel):
-    """The options of one task type; unknown keys are problems."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
 
 class SummarizeDocumentOptions(TaskOptions):
@@ -36,7 +31,7 @@ class GenerateVideoOptions(TaskOptions):
     max_video: DocumentSize = 50 * MIB
     key_window: Delay | None = None
     """How long the service honours an `Idempotency-Key` on a creation; None is that it takes none."""
-    link_hosts: Annotated[list[Host], Field(max_length=20)] = []
+    link_hosts: list[Host] = Field(default_factory=list, max_length=20)
     """Where links of the service's answers may lead; without any, files come from its own endpoint."""
     pass_callback_url: bool = False
     """Whether a creation names our callback URL (`callback_url`), for a service that takes it."""

@@ -46,7 +46,7 @@ _OTHER_MEDIA = frozenset(
 
 
 class Mp4Truncated(Exception):
-    """A box reaches beyond the end of the file, or the movie's own box is missing."""
+    """A box reaches beyond the end of the file, or the movie's or the media's own box is missing."""
 
 
 class Mp4Damaged(Exception):
@@ -81,7 +81,7 @@ def read_mp4(content: bytes) -> Mp4:
     """Raises Mp4Truncated or Mp4Damaged."""
     boxes = _Walk(content).all()
     kinds = {box.kind for box in boxes}
-    if b"moov" not in kinds or not kinds & {b"mdat", b"moof"}:
+    if not {b"moov", b"mdat"} <= kinds:
         raise Mp4Truncated
     header = next((box for box in boxes if box.kind == b"mvhd"), None)
     if header is None:
