@@ -52,7 +52,7 @@ def test_the_apps_own_pipeline_holds() -> None:
     assert github.routes[0].input_ref is not None
     assert github.routes[0].input_ref.search({"client_payload": {"document": "inputs/documents/a"}})
     assert (events.scheme, events.tolerance) == ("standard", timedelta(minutes=5))
-    assert [route.event for route in events.routes] == ["document.*", "note.*"]
+    assert [route.event for route in events.routes] == ["document.*", "note.*", "video.*"]
     task = pipeline.tasks["summarize_document"]
     assert (task.attempt_timeout, task.max_document, task.sentences) == (
         timedelta(minutes=2),
