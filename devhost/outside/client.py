@@ -120,11 +120,10 @@ class Outside:
                 self._folder.cleanup()
                 self._folder = None
 
-    def end(self) -> None:
-        """SIGTERM; `start` brings it back."""
-        if self._run is not None:
-            self._run.terminate(_END_SECONDS)
-            self._run = None
+    def end(self) -> bool:
+        """SIGTERM; `start` brings it back. False if it had to be killed."""
+        run, self._run = self._run, None
+        return run is None or run.terminate(_END_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL; `start` brings it back."""

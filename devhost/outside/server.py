@@ -22,6 +22,7 @@ MOST_CALLS = 2_000
 _CHUNK = b"a" * 65_536
 _SECRET_HEADERS = ("authorization", "api-key", "cookie")
 _END_SECONDS = 0.5
+NO_CONTENT = 204
 
 
 class Server:
@@ -111,7 +112,7 @@ def _with_reply(call: Call, step: Step, at: float) -> Call:
 
 
 def _response(answer: Answer) -> web.Response:
-    content_type = {"content-type": answer.content_type} if answer.body else {}
+    content_type = {"content-type": answer.content_type} if answer.status != NO_CONTENT else {}
     return web.Response(status=answer.status, body=answer.body, headers={**answer.headers, **content_type})
 
 

@@ -157,15 +157,19 @@ def _is_wanted(call: Call, message: dict[str, Any], at: float) -> bool:
 
 
 def _days(call: Call, name: str) -> tuple[float, float] | None:
-    """When the day, or the second, that is named begins and ends."""
+    """When the day that is named begins and ends. A bound may be a moment; what is named alone is a day."""
     text = call.query.get(name)
     if text is None:
         return None
     try:
-        begin = datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError as error:
         raise Refused(400, 20001, f"{name} is a day such as 2030-01-31, or a moment of it.") from error
-    return begin, begin + (86_400 if len(text) == _DAY_LENGTH else 1)
+    if name == "DateSent":
+        moment = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    begin = moment.timestamp()
+    is_day = name == "DateSent" or len(text) == _DAY_LENGTH
+    return begin, begin + (86_400 if is_day else 1)
 
 
 def _number(call: Call, name: str, default: int, low: int) -> int:

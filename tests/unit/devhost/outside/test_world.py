@@ -156,7 +156,7 @@ PATHS = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(
     PATHS,
     st.sampled_from(["GET", "POST", "DELETE"]),
