@@ -11,6 +11,7 @@ from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
+from shared.notify.outbox import owed
 from shared.ports import Row
 from shared.retention.ports import Left, ended
 from shared.services import Services
@@ -83,7 +84,8 @@ class Acceptor:
         if not same_body:
             await services.jobs.add_row(existing.job_id, services.timeline(existing, "same_id_other_body"))
         if existing.final or existing.case_filed or existing.release > job.release:
-            await services.open_index.remove(job.job_id, job.release)
+            if existing.release > job.release or await owed(services, existing) is None:
+                await services.open_index.remove(job.job_id, job.release)
         elif existing.state is JobState.QUEUED and existing.claim == 0:
             # The turn's own message id: had it been sent, duplicate detection drops this one.
             await self._send(existing)
