@@ -1,29 +1,17 @@
-"""The outside world for tests and the demo, as a process of its own. Methods block."""
+"""A running outside, as tests and the demo ask it and tell it. Methods block."""
 
 import json
-import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from devhost import paths
-from devhost.guardian import Guardian
 from devhost.outside.steps import JsonStep
-from devhost.parts import PartError, PartSpec, Run
-from devhost.ports import free_ports
 
-_START_SECONDS = 30.0
-_END_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
-_TRIED_PORTS = 3
-_PORT_TAKEN = "cannot listen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,38 +29,18 @@ class OutsideError(RuntimeError):
     """The outside refused what a test asked of it; the text says why."""
 
 
-class Outside:
-    """A context manager. What happened is counted in its own process, which kills of an app spare."""
+class Remote:
+    """The outside at an address."""
 
-    def __init__(self, *, state: Path | None = None, log: Path | None = None) -> None:
-        """With `state`, a file, what happened outlives a restart of the outside too."""
-        self._state = state
-        self._log = log
-        self._port = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._guardian: Guardian | None = None
-        self._run: Run | None = None
+    def __init__(self, url: str) -> None:
+        """`url` is `http://HOST:PORT`."""
+        self._url = url
         self._opener = build_opener(ProxyHandler({}))
-
-    def __enter__(self) -> Self:
-        """Start it."""
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End it."""
-        self.stop()
 
     @property
     def url(self) -> str:
         """Where it listens, without a slash at the end. Twilio's API begins here."""
-        return f"http://127.0.0.1:{self._port}"
+        return self._url
 
     @property
     def openai_url(self) -> str:
@@ -88,47 +56,6 @@ class Outside:
     def callbacks_url(self) -> str:
         """The receiver of callbacks; a name may follow."""
         return f"{self.url}/callbacks"
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._running().pid
-
-    def start(self) -> None:
-        """Start, on the port it had before, and wait until it is ready. Raises PartError."""
-        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="outside-")
-        self._guardian = self._guardian or Guardian()
-        ports = [self._port] if self._port else free_ports(_TRIED_PORTS)
-        for port in ports:
-            run = Run(self._spec(port, Path(self._folder.name)), self._guardian)
-            if run.wait_ready(_START_SECONDS):
-                self._run, self._port = run, port
-                return
-            run.terminate(_END_SECONDS)
-            if port == ports[-1] or _PORT_TAKEN not in run.last_lines():
-                raise PartError(f"The outside did not start. Its last lines:\n{run.last_lines()}")
-
-    def stop(self) -> None:
-        """SIGTERM, and leave nothing behind. Safe to call twice."""
-        try:
-            self.end()
-        finally:
-            if self._guardian is not None:
-                self._guardian.close()
-                self._guardian = None
-            if self._folder is not None:
-                self._folder.cleanup()
-                self._folder = None
-
-    def end(self) -> bool:
-        """SIGTERM; `start` brings it back. False if it had to be killed."""
-        run, self._run = self._run, None
-        return run is None or run.terminate(_END_SECONDS)
-
-    def kill(self) -> None:
-        """SIGKILL; `start` brings it back."""
-        self._running().kill()
-        self._run = None
 
     def reset(self) -> None:
         """Forget all that happened, all scripts and settings; calls that are held go on without effect."""
@@ -189,21 +116,6 @@ class Outside:
         """Let the calls go on that are held by this name; how many."""
         return int(self._ask("POST", "/release", {"hold": name})["released"])
 
-    def _spec(self, port: int, folder: Path) -> PartSpec:
-        state = [] if self._state is None else ["--state", str(self._state)]
-        return PartSpec(
-            name="outside",
-            command=[sys.executable, "-m", "devhost.outside", "--port", str(port), *state],
-            read_ready=_read_ready,
-            log=self._log or folder / "outside.log",
-            cwd=paths.ROOT,
-        )
-
-    def _running(self) -> Run:
-        if self._run is None or self._run.exited:
-            raise PartError("The outside is not running.")
-        return self._run
-
     def _ask(self, method: str, path: str, document: object = None) -> Any:
         body = None if document is None else json.dumps(document).encode()
         request = Request(  # noqa: S310  the address is our own
@@ -216,8 +128,3 @@ class Outside:
             with refused:
                 raise OutsideError(json.loads(refused.read())["detail"]) from None
         return json.loads(content) if content else None
-
-
-def _read_ready(line: str) -> Mapping[str, Any] | None:
-    ready: dict[str, Any] = json.loads(line)
-    return ready
