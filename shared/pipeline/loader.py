@@ -13,17 +13,19 @@ from pydantic import ValidationError
 from shared.host_limits import HostLimits
 from shared.pipeline import document as shape
 from shared.pipeline.building import build_pipeline
-from shared.pipeline.checks import Misfit, misfits
+from shared.pipeline.checks import misfits
+from shared.pipeline.job_checks import job_misfits
 from shared.pipeline.lines import Path as KeyPath
 from shared.pipeline.lines import line_of, scan_lines
+from shared.pipeline.misfits import Misfit
 from shared.pipeline.model import Pipeline
 from shared.pipeline.options import option_misfits, read_options, scheme_at, split_options
 from shared.pipeline.sections import BACKOFF_TAGS
 from shared.problems import Problem, configuration_error, shown
 
 _SYNTAX = re.compile(r"(?P<reason>.*?) ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)", re.DOTALL)
-_NAMES_SECRETS = frozenset({"secrets", "shared_keys", "verify_token"})
-"""The keys of a source whose values are the names of settings with secrets."""
+_NAMES_SECRETS = frozenset({"secrets", "shared_keys", "verify_token", "notify"})
+"""The keys of a source whose values name settings with secrets, or are an address that may hold one."""
 _EXPECTED = {
     "greater_than_equal": "at least {ge:g}",
     "less_than_equal": "at most {le:g}",
@@ -77,6 +79,7 @@ def read_pipeline(
     options, unfit = read_options(given)
     wrong += [_misfit(details, raw) for details in unfit]
     wrong += misfits(raw, limits, lease_margin)
+    wrong += job_misfits(raw)
     wrong += option_misfits(raw, options)
     if document is None or wrong:
         return None, _located(path.name, text, wrong)

@@ -111,9 +111,13 @@ def _host(value: object) -> str:
 
 def _web_address(value: object) -> str:
     expected = 'an address that begins with "https://" (http only to this machine), without user name'
-    parts = urlsplit(_text(value, expected))
+    try:
+        parts = urlsplit(_text(value, expected))
+        port = parts.port
+    except ValueError:
+        raise ValueError(expected) from None
     local = parts.scheme == "http" and parts.hostname in LOOPBACK
-    if not parts.hostname or not (parts.scheme == "https" or local) or "@" in parts.netloc:
+    if not parts.hostname or port == 0 or not (parts.scheme == "https" or local) or "@" in parts.netloc:
         raise ValueError(expected)
     return str(value)
 

@@ -88,7 +88,7 @@ def pipeline(*, attempts: int = 3, deadline: timedelta = timedelta(hours=24)) ->
         name=TASK,
         attempt_timeout=ATTEMPT_TIMEOUT,
         retry=retry,
-        options=SummarizeDocumentOptions(max_document="1MiB", sentences=3),
+        options=SummarizeDocumentOptions.model_validate({"max_document": "1MiB", "sentences": 3}),
     )
     return Pipeline(sources={SOURCE: source}, tasks={TASK: policy})
 
