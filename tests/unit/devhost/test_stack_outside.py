@@ -12,7 +12,8 @@ OPENER = build_opener(ProxyHandler({}))
 
 def happen(outside: Remote, reference: str) -> str:
     body = json.dumps({"reference": reference}).encode()
-    with OPENER.open(Request(f"{outside.effects_url}/findable", body), timeout=20) as answer:
+    request = Request(f"{outside.effects_url}/findable", body, {"content-type": "application/json"})
+    with OPENER.open(request, timeout=20) as answer:
         made: str = json.loads(answer.read())["id"]
     return made
 
