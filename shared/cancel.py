@@ -100,7 +100,9 @@ async def _end(services: Services, snapshot: Snapshot, wanted: Cancellation) -> 
     job, now = snapshot.job, services.clock.now()
     await reach(Point.CANCEL_BEFORE_BATCH)
     # The claim grows so that no worker that lives somewhere can write any more.
-    ended = job.moved(JobState.CANCELLED, now, claim=job.claim + 1, lease=None, not_before=None)
+    ended = job.moved(
+        JobState.CANCELLED, now, claim=job.claim + 1, lease=None, not_before=None, waiting_since=None
+    )
     rows = [*_decided(job, wanted, now), services.timeline(ended, "cancelled", at=now, note=_left_open(job))]
     written = await services.jobs.commit(snapshot, ended, rows)
     await reach(Point.CANCEL_AFTER_BATCH)

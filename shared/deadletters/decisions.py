@@ -72,21 +72,22 @@ class Begun:
 async def begin(services: Services, job_id: str, decision: Decision, request_hash: str) -> Begun:
     """Read what a decision is about. Raises a Refusal, or StorageUnavailable."""
     snapshot = await load_job(services, job_id)
-    earlier = await _same_request(services, job_id, decision, request_hash)
+    earlier = await same_request(services, job_id, decision, request_hash)
     if earlier is not None:
         return Begun(snapshot, earlier)
     try:
         return Begun(await decidable(services, snapshot))
     except ChangedMeanwhile:
-        earlier = await _same_request(services, job_id, decision, request_hash)
+        earlier = await same_request(services, job_id, decision, request_hash)
         if earlier is None:
             raise
         return Begun(await load_job(services, job_id), earlier)
 
 
-async def _same_request(
+async def same_request(
     services: Services, job_id: str, decision: Decision, request_hash: str
 ) -> Mapping[str, Any] | None:
+    """The decision that this request repeats, if any. Raises IdempotencyKeyReused if it is another one."""
     earlier = await repeated(services, job_id, decision)
     if earlier is not None and earlier.get("request_hash") != request_hash:
         raise IdempotencyKeyReused

@@ -4,9 +4,11 @@ What the person says becomes the ledger's record. While other outcomes of the jo
 after the last one it is released once more and goes on from there.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from shared.deadletters.decisions import (
     Decision,
@@ -14,10 +16,12 @@ from shared.deadletters.decisions import (
     check_written,
     fingerprint_of_request,
     kept_decision,
+    load_job,
     said,
+    same_request,
 )
 from shared.deadletters.open_effects import open_effects
-from shared.deadletters.refusals import NoOpenEffect
+from shared.deadletters.refusals import ChangedMeanwhile, NoOpenEffect
 from shared.deadletters.release import Points, Released, next_release, release, release_again
 from shared.effects.records import EffectRecord, EffectState, effect_row
 from shared.errors import Conflict
@@ -80,12 +84,12 @@ async def reconcile(
     )
     begun = await begin(services, job_id, decision, request_hash)
     if begun.earlier is not None:
-        return await _again(services, begun.snapshot, begun.earlier["release"], begun.earlier["remaining"])
+        return await _again(services, begun.snapshot, begun.earlier)
     snapshot = begun.snapshot
     effects = await open_effects(services, snapshot.job)
     record = effects.unknown.get(wanted.effect)
     if record is None:
-        raise NoOpenEffect
+        return await _nothing_open(services, snapshot, decision, request_hash)
     remaining = tuple(name for name in effects.unknown if name != wanted.effect)
     job = _after(services, snapshot.job, remaining)
     decided = _decided(snapshot.job, record, remaining, decision, wanted, request_hash, job.updated_at)
@@ -176,13 +180,27 @@ async def _record(
     return Reconciled(job_id=job.job_id, remaining=job.open_effects)
 
 
-async def _again(
-    services: Services, snapshot: Snapshot, decided_release: int, remaining: list[str]
+async def _nothing_open(
+    services: Services, snapshot: Snapshot, decision: Decision, request_hash: str
 ) -> Reconciled:
-    """A repeat of an earlier request: the same answer, and what it left undone."""
+    """Where the job moved on between the readings of its row and its ledger, this may be a repeat after all.
+
+    Otherwise raises NoOpenEffect, or ChangedMeanwhile.
+    """
     job_id = snapshot.job.job_id
+    earlier = await same_request(services, job_id, decision, request_hash)
+    now = await load_job(services, job_id)
+    if earlier is not None:
+        return await _again(services, now, earlier)
+    if now.version != snapshot.version:
+        raise ChangedMeanwhile
+    raise NoOpenEffect
+
+
+async def _again(services: Services, snapshot: Snapshot, earlier: Mapping[str, Any]) -> Reconciled:
+    """A repeat of an earlier request: the same answer, and what it left undone."""
+    job_id, remaining = snapshot.job.job_id, tuple(earlier["remaining"])
     if remaining:
-        return Reconciled(job_id=job_id, remaining=tuple(remaining))
-    return Reconciled(
-        job_id=job_id, released=await release_again(services, snapshot, int(decided_release) + 1)
-    )
+        return Reconciled(job_id=job_id, remaining=remaining)
+    number = int(earlier["release"]) + 1
+    return Reconciled(job_id=job_id, released=await release_again(services, snapshot, number))

@@ -257,6 +257,29 @@ async def test_one_request_sent_twice_at_once_gets_one_answer(
     assert world.jobs.job(job.job_id).release == (1 if len(actions) == 1 else 0)
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "kind"), [(KEYED, None), (replace(KEYED, idempotency_key="key-2"), ChangedMeanwhile)]
+)
+async def test_a_word_taken_between_the_reading_of_row_and_ledger_is_told_from_a_repeat(
+    world: World, services: Services, meanwhile: Decision, kind: type[Refusal] | None
+) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit")
+
+    async def other() -> None:
+        await reconcile(services, job.job_id, meanwhile, DONE)
+
+    async def before_ledger() -> None:
+        world.jobs.before("rows", other)
+
+    world.jobs.before("rows", before_ledger)  # the first reading is that of the decisions
+    if kind is None:
+        assert await reconcile(services, job.job_id, KEYED, DONE) == released(job)
+    else:
+        with pytest.raises(kind):
+            await reconcile(services, job.job_id, KEYED, DONE)
+    assert world.jobs.job(job.job_id).release == 1
+
+
 @pytest.mark.parametrize("actions", [("submit",), ("submit", "announce")])
 async def test_a_commit_whose_answer_was_lost_counts_as_done(
     world: World, services: Services, actions: tuple[str, ...]
