@@ -29,7 +29,7 @@ def test_every_code_of_the_http_interface_is_explained() -> None:
     files = [*(ROOT / "shared/http").glob("*.py"), ROOT / "shared/deadletters/refusals.py",
              ROOT / "shared/webhooks/rejections.py", ROOT / "shared/webhooks/secrets.py",
              ROOT / "shared/webhooks/large_bodies.py",
-             ROOT / "shared/submission.py", ROOT / "shared/uploads.py"]  # fmt: skip
+             ROOT / "shared/callbacks.py", ROOT / "shared/reviews.py", ROOT / "shared/submission.py", ROOT / "shared/uploads.py"]  # fmt: skip
     codes = {code for file in files for code in _CODE.findall(file.read_text())} - BASE_CODES
     explained = (ROOT / "docs/operating.md").read_text()
     assert {"already_done", "bad_cursor", "unhealthy", "method_not_allowed"} <= codes
@@ -51,7 +51,7 @@ def test_every_setting_is_in_the_readme_with_its_default() -> None:
             assert default in {str(field.default), "none", "the source's secret"} or str(
                 field.default
             ).endswith(default)
-    assert rows == {"SWEEP_SCHEDULE": "`0 * * * * *`"}
+    assert rows == {"SWEEP_SCHEDULE": "`0 * * * * *`", "RETENTION_SCHEDULE": "`0 20 * * * *`"}
 
 
 @pytest.mark.parametrize("example", _EXAMPLES)
