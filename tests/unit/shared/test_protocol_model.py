@@ -172,5 +172,5 @@ async def test_a_close_guarded_by_its_own_releases_row_is_caught(monkeypatch: py
 
     monkeypatch.setattr(FakeOpenIndex, "put", put)
     monkeypatch.setattr(close_module, "tidy", tidy)
-    plan = Plan(operators=0.1, events=1, effects=0.0, cancels=0.0)
+    plan = Plan(operators=0.15, events=1, effects=0.0, cancels=0.0, kill_at=Point.CLOSE_AFTER_BATCH)
     await _assert_caught("listed as open", plan)
