@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from shared.errors import PermanentError, TransientError
+from shared.errors import PermanentError, TransientError, UnknownTask
 
 
 class VideoRequestInvalid(PermanentError):
@@ -16,7 +16,7 @@ class VideoRequestInvalid(PermanentError):
     code: ClassVar[str] = "video_request_invalid"
 
 
-class VideoNotConfigured(PermanentError):
+class VideoNotConfigured(UnknownTask):
     """No video provider is configured. Set VIDEO_BASE_URL or AI_PROVIDER, then resubmit."""
 
     code: ClassVar[str] = "video_not_configured"

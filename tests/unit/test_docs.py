@@ -29,7 +29,8 @@ def test_every_code_of_the_http_interface_is_explained() -> None:
     files = [*(ROOT / "shared/http").glob("*.py"), ROOT / "shared/deadletters/refusals.py",
              ROOT / "shared/webhooks/rejections.py", ROOT / "shared/webhooks/secrets.py",
              ROOT / "shared/webhooks/large_bodies.py",
-             ROOT / "shared/callbacks.py", ROOT / "shared/reviews.py", ROOT / "shared/submission.py", ROOT / "shared/uploads.py"]  # fmt: skip
+             ROOT / "shared/callbacks.py", ROOT / "shared/reviews.py", ROOT / "shared/submission.py",
+             ROOT / "shared/uploads.py"]  # fmt: skip
     codes = {code for file in files for code in _CODE.findall(file.read_text())} - BASE_CODES
     explained = (ROOT / "docs/operating.md").read_text()
     assert {"already_done", "bad_cursor", "unhealthy", "method_not_allowed"} <= codes
@@ -41,6 +42,23 @@ def test_every_code_of_a_document_is_explained() -> None:
     explained = (ROOT / "docs/operating.md").read_text()
     shown = {code for code in codes if code not in {"document_unusable", "document_reader_unavailable"}}
     assert sorted(code for code in shown if f"`{code}`" not in explained) == []
+
+
+def test_every_code_of_a_video_is_explained() -> None:
+    codes = _CODE.findall((ROOT / "shared/video/errors.py").read_text())
+    explained = (ROOT / "docs/operating.md").read_text()
+    assert "video_unfit" in codes
+    assert sorted(code for code in codes if f"`{code}`" not in explained) == []
+
+
+def test_the_table_that_the_page_of_videos_shows_can_be_copied(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/video.md").read_text(), re.DOTALL)
+    path = tmp_path / "pipeline.toml"
+    source = '[sources.events]\nscheme = "standard"\nsecrets = ["EVENTS_WEBHOOK_SECRET"]\n'
+    path.write_text(source + example, encoding="utf-8")
+    pipeline = load_pipeline(path, limits=None, lease_margin=timedelta(seconds=30))
+    assert pipeline.prices["sora-2"].second_micros == 100_000
+    assert pipeline.tasks["generate_video"].publish == "after_review"
 
 
 def test_every_setting_is_in_the_readme_with_its_default() -> None:
