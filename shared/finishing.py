@@ -15,7 +15,6 @@ from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.notify.delivery import TryAgain, deliver
 from shared.notify.outbox import owed
-from shared.nudges import nudge
 from shared.ports import Case, CaseState, RowKind
 from shared.retention.ports import ended
 from shared.services import Services
@@ -44,7 +43,7 @@ async def _told(services: Services, job: Job) -> bool:
     """Whether nothing is owed any more after an attempt; otherwise the message comes again for the next."""
     delivery = await deliver(services, job)
     if isinstance(delivery, TryAgain):
-        await come_again(services, job, delivery.at)
+        await come_again(services, job, f"notify-{delivery.at:%Y%m%dT%H%M%S}", delivery.at)
         return False
     return True
 
@@ -58,10 +57,14 @@ async def tidy(services: Services, job: Job, release: int) -> None:
     await services.open_index.remove(job.job_id, release)
 
 
-async def come_again(services: Services, job: Job, at: datetime | None = None) -> None:
-    """Repeat the job's message for `at`; while the bus is away leave it to the sweep."""
+async def come_again(services: Services, job: Job, suffix: str, at: datetime | None = None) -> None:
+    """Repeat the job's message for `at`; while the bus is away leave it to the sweep.
+
+    `suffix` is the same for the same attempt, so that duplicate detection keeps messages from multiplying
+    where a crash repeats this.
+    """
     try:
-        await nudge(services, JobMessage.for_job(job), at)
+        await services.bus.send(JobMessage.for_job(job), at=at, suffix=suffix)
     except QueueUnavailable:
         services.telemetry.count("queue_away", where="finish")
     await reach(Point.NOTIFY_AFTER_NUDGE)

@@ -100,7 +100,7 @@ async def _tell(services: Services, job: Job) -> None:
     if await owed(services, job) is None:
         return
     await services.open_index.put(job.job_id, job.release)
-    await come_again(services, job)
+    await come_again(services, job, "approved")
     await reach(Point.REVIEW_AFTER_NUDGE)
 
 

@@ -8,7 +8,7 @@ POST_TIMEOUT = timedelta(seconds=10)
 GIVE_UP_AFTER = timedelta(days=1)
 BACKOFF = BackoffCurve(base=timedelta(seconds=5), factor=3, cap=timedelta(hours=1))
 JITTER = 0.2
-EARLY_TOLERANCE = timedelta(seconds=1)  # clocks differ, and a message on time is not to come twice
+EARLY_TOLERANCE = timedelta(seconds=2)  # clocks differ, and a message on time is not to come twice
 BUSY_PAUSE = timedelta(seconds=5)
 
 
