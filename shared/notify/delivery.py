@@ -66,7 +66,8 @@ async def _attempt(
     await reach(Point.NOTIFY_AFTER_POST)
     match attempt:
         case Told():
-            await _settle(services, job, replace(announcement, state=OutboxState.DELIVERED), "notified")
+            told = replace(announcement, state=OutboxState.DELIVERED, code=None)
+            await _settle(services, job, told, "notified")
             services.telemetry.count("notifications_delivered", source=job.source)
             return Delivered()
         case NoTurn():
