@@ -38,6 +38,10 @@ class Server:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
+        if request.path == PREFIX or request.path.startswith(f"{PREFIX}/"):
+            answer = self._control.handle(await self._call(request))
+            await self._post(answer)
+            return _response(answer)
         if self._calls >= MOST_CALLS:
             return _response(problem(503, "busy", f"{MOST_CALLS} calls are being answered."))
         self._calls += 1
@@ -48,10 +52,6 @@ class Server:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         call = await self._call(request)
-        if call.path == PREFIX or call.path.startswith(f"{PREFIX}/"):
-            answer = self._control.handle(call)
-            await self._post(answer)
-            return _response(answer)
         self._world.arrived(call)
         step = self._scripts.step(call)
         delivery = await self._perform(call, step)
