@@ -18,7 +18,10 @@ class OutboxState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """What is said of one release. `attempts` failed, the last with `code`; the next is at `due_at`."""
+    """What is said of one release. `attempts` failed, the last with `code`; the next is at `due_at`.
+
+    `put_offs` counts how often there was no turn at a busy receiver.
+    """
 
     webhook_id: str
     kind: str  # `job.succeeded` or `job.dead`
@@ -28,6 +31,7 @@ class Announcement:
     due_at: datetime
     state: OutboxState = OutboxState.OWED
     attempts: int = 0
+    put_offs: int = 0
     code: str | None = None
 
     def body(self) -> bytes:

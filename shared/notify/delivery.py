@@ -6,7 +6,7 @@ outcome a crash swallowed is made again: the receiver knows the repeat by its `w
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from shared.failpoints import Point, reach
@@ -71,33 +71,39 @@ async def _attempt(
             services.telemetry.count("notifications_delivered", source=job.source)
             return Delivered()
         case NoTurn():
-            at = services.clock.now() + busy_pause(services.randomness.fraction())
-            return await _later(services, job, replace(announcement, due_at=at))
+            pause = busy_pause(announcement.put_offs, services.randomness.fraction())
+            put_off = replace(announcement, put_offs=announcement.put_offs + 1, code="receiver_busy")
+            return await _later(services, job, put_off, pause)
         case NotTold() as failed:
-            return await _failed(services, job, announcement, failed)
+            attempts = announcement.attempts + 1
+            services.telemetry.count("notifications_failed", source=job.source, code=failed.code)
+            tried = replace(announcement, attempts=attempts, code=failed.code)
+            if failed.for_good:
+                return await _give_up(services, job, tried)
+            pause = pause_after(attempts, services.randomness.fraction(), failed.retry_after)
+            return await _later(services, job, tried, pause)
         case _:
             assert_never(attempt)
 
 
-async def _failed(
-    services: Services, job: Job, announcement: Announcement, failed: NotTold
+async def _later(
+    services: Services, job: Job, announcement: Announcement, pause: timedelta
 ) -> TryAgain | GivenUp:
-    now, attempts = services.clock.now(), announcement.attempts + 1
-    pause = pause_after(attempts, services.randomness.fraction(), failed.retry_after)
-    tried = replace(announcement, attempts=attempts, code=failed.code, due_at=now + pause)
-    services.telemetry.count("notifications_failed", source=job.source, code=failed.code)
-    if failed.for_good or tried.due_at > announcement.happened_at + GIVE_UP_AFTER:
-        log.warning("%s of %s is not told any more: %s", announcement.kind, job.job_id, failed.code)
-        await _settle(services, job, replace(tried, state=OutboxState.GIVEN_UP), "notification_given_up")
-        services.telemetry.count("notifications_given_up", source=job.source, code=failed.code)
-        return GivenUp()
-    return await _later(services, job, tried)
-
-
-async def _later(services: Services, job: Job, announcement: Announcement) -> TryAgain:
-    await services.jobs.add_row(job.job_id, outbox_row(announcement))
+    due_at = services.clock.now() + pause
+    if due_at > announcement.happened_at + GIVE_UP_AFTER:
+        return await _give_up(services, job, announcement)
+    await services.jobs.add_row(job.job_id, outbox_row(replace(announcement, due_at=due_at)))
     await reach(Point.NOTIFY_AFTER_PUT_OFF)
-    return TryAgain(announcement.due_at)
+    return TryAgain(due_at)
+
+
+async def _give_up(services: Services, job: Job, announcement: Announcement) -> GivenUp:
+    code = announcement.code or "unknown"
+    log.warning("%s of %s is not told any more: %s", announcement.kind, job.job_id, code)
+    given_up = replace(announcement, state=OutboxState.GIVEN_UP)
+    await _settle(services, job, given_up, "notification_given_up")
+    services.telemetry.count("notifications_given_up", source=job.source, code=code)
+    return GivenUp()
 
 
 async def _settle(services: Services, job: Job, announcement: Announcement, event: str) -> None:

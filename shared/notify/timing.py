@@ -9,7 +9,7 @@ GIVE_UP_AFTER = timedelta(days=1)
 BACKOFF = BackoffCurve(base=timedelta(seconds=5), factor=3, cap=timedelta(hours=1))
 JITTER = 0.2
 EARLY_TOLERANCE = timedelta(seconds=2)  # clocks differ, and a message on time is not to come twice
-BUSY_PAUSE = timedelta(seconds=5)
+BUSY_BACKOFF = BackoffCurve(base=timedelta(seconds=5), factor=2, cap=timedelta(minutes=10))
 
 
 def pause_after(attempts: int, fraction: float, retry_after: timedelta | None = None) -> timedelta:
@@ -21,6 +21,9 @@ def pause_after(attempts: int, fraction: float, retry_after: timedelta | None = 
     return pause * (1 + JITTER * fraction)
 
 
-def busy_pause(fraction: float) -> timedelta:
-    """The pause while enough others are being told at the same receiver: 5 to 15 s."""
-    return BUSY_PAUSE * (1 + 2 * fraction)
+def busy_pause(put_offs: int, fraction: float) -> timedelta:
+    """The pause while enough others are being told at the same receiver: 5 to 15 s at first.
+
+    It doubles each time, up to half an hour, so that a long backlog does not come back all the time.
+    """
+    return BUSY_BACKOFF.delay(put_offs) * (1 + 2 * fraction)

@@ -88,7 +88,18 @@ async def test_having_no_turn_is_no_failed_attempt(world: World, services: Servi
         again = await deliver(services, job)
         assert isinstance(again, TryAgain)
         world.clock.advance(again.at - world.clock.now())
-    assert (await kept(world, job)).attempts == 0
+    put_off = await kept(world, job)
+    assert (put_off.attempts, put_off.put_offs) == (0, 3)
+
+
+async def test_having_no_turn_for_a_day_ends_too(world: World, services: Services) -> None:
+    job = await succeeded_job(services, world)
+    world.notifier.script = [NoTurn()] * 1000
+    while isinstance(again := await deliver(services, job), TryAgain):
+        world.clock.advance(again.at - world.clock.now())
+    assert again == GivenUp()
+    assert (await kept(world, job)).code == "receiver_busy"
+    assert len(world.notifier.tellings) < 200
 
 
 async def test_after_a_day_it_is_given_up_and_the_job_is_none_the_worse(

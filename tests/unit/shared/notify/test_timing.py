@@ -28,8 +28,10 @@ def test_chance_only_adds_and_at_most_a_fifth(attempts: int, fraction: float) ->
 
 
 @given(fraction=FRACTIONS)
-def test_a_busy_receiver_is_tried_again_within_seconds(fraction: float) -> None:
-    assert timedelta(seconds=5) <= busy_pause(fraction) <= timedelta(seconds=15)
+def test_a_busy_receiver_is_tried_again_within_seconds_and_then_more_seldom(fraction: float) -> None:
+    assert timedelta(seconds=5) <= busy_pause(0, fraction) <= timedelta(seconds=15)
+    assert timedelta(seconds=40) <= busy_pause(3, fraction) <= timedelta(seconds=120)
+    assert timedelta(minutes=10) <= busy_pause(10_000, fraction) <= timedelta(minutes=30)
 
 
 def test_a_day_of_trying_is_a_few_dozen_attempts() -> None:
