@@ -21,6 +21,7 @@ AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 """https://learn.microsoft.com/azure/ai-foundry/openai/how-to/managed-identity"""
 NO_KEY = "none"
 """The SDK wants one; services that need none ignore it."""
+BAD_REQUEST = 400
 _POLICY = ("moderation", "content_policy", "content_filter", "contentfilter")
 
 
@@ -29,8 +30,9 @@ class RefusedByPolicy(CallFailed):
 
     code = "content_refused"
 
-    def __init__(self, provider: str, status: int | None) -> None:
-        super().__init__(provider, FailureKind.REJECTED, status=status)
+    def __init__(self, provider: str) -> None:
+        """Counts as a 400 whatever the answer's status was: it is the input that must change."""
+        super().__init__(provider, FailureKind.REJECTED, status=BAD_REQUEST)
         self.args = (f"{provider}: its content policy refuses this. Resubmit with another input.",)
 
 
@@ -91,7 +93,7 @@ class OpenAIClient:
             raise
         except Exception as error:  # noqa: BLE001  whatever the SDK raises, an answer that cannot be read too
             if is_policy(openai_sdk.error_code(error)):
-                raise RefusedByPolicy(self.provider, getattr(error, "status_code", None)) from None
+                raise RefusedByPolicy(self.provider) from None
             raise classify(openai_sdk.seen(self.provider, error)) from None
 
     async def _ready(self) -> "AsyncOpenAI":

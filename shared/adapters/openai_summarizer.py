@@ -108,7 +108,7 @@ class OpenAISummarizer:
         content = message.get("content") if isinstance(message, dict) else None
         reason = choice.get("finish_reason")
         if reason == "content_filter" or (isinstance(message, dict) and message.get("refusal")):
-            raise RefusedByPolicy(self.client.provider, None)
+            raise RefusedByPolicy(self.client.provider)
         cut_off = reason == "length"
         found = read_summary(content, sentences, cut_off=cut_off) if isinstance(content, str) else ()
         if not found:

@@ -8,6 +8,7 @@ from tests.flows import (
     test_kills_intake,
     test_kills_operator,
     test_kills_reconcile,
+    test_kills_video,
     test_kills_worker,
 )
 
@@ -27,5 +28,6 @@ def test_every_point_is_killed_at_somewhere() -> None:
         *test_kills_operator.CLOSING,
         *test_kills_operator.SWEEPING,
         *test_kills_reconcile.POINTS,
+        *test_kills_video.POINTS,
     }
     assert killed == set(Point)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from devhost.outside import Outside
-from shared.adapters.openai_client import OpenAIClient, RefusedByPolicy
+from shared.adapters.openai_client import Answer, OpenAIClient, RefusedByPolicy
 from shared.adapters.openai_summarizer import OpenAISummarizer
 from shared.ai.prompting import MAX_ANSWER
 from shared.ai.provider import Summarizer
+from shared.ai.providers import ApiAddress
 from shared.calls.calling import Usage
 from shared.calls.failures import CallFailed, FailureKind
 from shared.pipeline.policies import PricePolicy
@@ -134,3 +135,55 @@ async def test_a_refusal_by_the_content_policy_is_for_good(summarizer: Summarize
     world.script("POST", PATH, {"status": 400, "code": "content_filter"})
     with pytest.raises(RefusedByPolicy, match="its content policy refuses this"):
         await summarizer.summarize(TEXT, sentences=3, calls=DirectCalls())
+
+
+class Scripted(OpenAIClient):
+    """Answers every call with `document`."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        super().__init__(ApiAddress(provider="openai"))
+        self.document = document
+
+    async def json(self, call: object) -> Answer:
+        return Answer(self.document, {})
+
+
+def completion(content: object, reason: str = "stop", **message: object) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": content} | message, "finish_reason": reason}]}
+
+
+async def summarized(document: dict[str, Any]) -> tuple[str, ...]:
+    made = OpenAISummarizer(Scripted(document), "m", PRICE)
+    return (await made.summarize(TEXT, sentences=3, calls=DirectCalls())).sentences
+
+
+@pytest.mark.parametrize(
+    "document", [completion("One.", "content_filter"), completion(None, refusal="I cannot do that.")]
+)
+async def test_a_model_that_refuses_is_told_as_a_refusal(document: dict[str, Any]) -> None:
+    with pytest.raises(RefusedByPolicy) as caught:
+        await summarized(document)
+    assert "cannot" not in str(caught.value)
+
+
+async def test_an_answer_at_its_limit_loses_the_line_that_is_not_whole() -> None:
+    assert await summarized(completion("One.\nTwo.\nThr", "length")) == ("One.", "Two.")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"choices": []},
+        {"choices": "x"},
+        {"choices": [None]},
+        {"choices": [{"message": "x"}]},
+        completion(None),
+        completion(5),
+        completion("Onl", "length"),
+    ],
+)
+async def test_an_answer_without_a_summary_is_unclear(document: dict[str, Any]) -> None:
+    with pytest.raises(CallFailed) as caught:
+        await summarized(document)
+    assert caught.value.kind is FailureKind.UNCLEAR
