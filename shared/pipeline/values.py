@@ -147,3 +147,5 @@ Delay = Annotated[timedelta, BeforeValidator(_duration(timedelta(milliseconds=1)
 Retention = Annotated[timedelta, BeforeValidator(_duration(timedelta(hours=1), timedelta(days=3650)))]
 BodySize = Annotated[int, BeforeValidator(_size(1, 25 * sizes.MIB))]
 DocumentSize = Annotated[int, BeforeValidator(_size(1, 1024 * sizes.MIB))]
+ResultSize = Annotated[int, BeforeValidator(_size(1, 64 * sizes.MIB))]
+"""At most what a result may have (`shared.worker.results`)."""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.pipeline.task_options import TaskOptions
-from shared.pipeline.values import Delay, DocumentSize, Host
+from shared.pipeline.values import Delay, DocumentSize, Host, ResultSize
 from shared.sizes import KIB, MIB
 
 
@@ -28,7 +28,7 @@ class GenerateVideoOptions(TaskOptions):
     seconds: Literal["4", "8", "12"] = "4"
     size: Annotated[str, Field(pattern=r"^\d{2,5}x\d{2,5}$")] = "720x1280"
     max_prompt: DocumentSize = 32 * KIB
-    max_video: DocumentSize = 50 * MIB
+    max_video: ResultSize = 50 * MIB
     key_window: Delay | None = None
     """How long the service honours an `Idempotency-Key` on a creation; None is that it takes none."""
     link_hosts: list[Host] = Field(default_factory=list, max_length=20)
