@@ -68,12 +68,14 @@ async def perform(step: Step, act: Callable[[], Answer], error: ErrorOf, holds: 
     late = step.after or step.fault in _LATE
     if not late:
         await _pause(step, holds)
-        if step.fault is not Fault.NONE:
-            return _delivery(step, Answer(200), error)
-    answer = act()
+    happens = late or step.fault is Fault.NONE
+    answer = act() if happens else Answer(200)
     if late:
         await _pause(step, holds)
-    return _delivery(step, answer, error)
+    delivery = _delivery(step, answer, error)
+    if step.content_type:
+        return replace(delivery, answer=replace(delivery.answer, content_type=step.content_type))
+    return delivery
 
 
 async def _pause(step: Step, holds: Holds) -> None:
@@ -89,6 +91,8 @@ def _delivery(step: Step, answer: Answer, error: ErrorOf) -> Delivery:
             failed = error(step.status, step.code)
             if step.retry_after is not None:
                 failed = failed.with_headers(retry_after=f"{step.retry_after:g}")
+            if step.location:
+                failed = failed.with_headers(location=step.location)
             return Delivery(replace(failed, posts=answer.posts))
         case Fault.GARBAGE:
             return _spoiled(step, answer)

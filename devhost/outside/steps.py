@@ -8,6 +8,7 @@ from typing import Any
 MOST_TIMES = 1_000_000
 MOST_SECONDS = 3_600.0
 MOST_GARBAGE = 256 * 1024 * 1024
+_MOST_TEXT = 500
 _USUAL_GARBAGE = 16 * 1024 * 1024
 
 JsonStep = str | Mapping[str, Any]
@@ -50,7 +51,8 @@ class Garbage(StrEnum):
 class Step:
     """What becomes of a call, so many `times`.
 
-    `status` comes with the service's error `code`, or its usual one. `after`: whether the effect has
+    `status` comes with the service's error `code`, or its usual one, and with a redirect's `location`.
+    `content_type` is told in place of the right one. `after`: whether the effect has
     happened when the fault, or the wait, comes. `slow` waits that many seconds, `hold` until it is released
     by that name. `reply` is what the right answer is to say.
     """
@@ -60,6 +62,8 @@ class Step:
     status: int = 200
     code: str = ""
     retry_after: float | None = None
+    location: str = ""
+    content_type: str = ""
     slow: float = 0.0
     hold: str = ""
     garbage: Garbage = Garbage.NOT_JSON
@@ -72,8 +76,8 @@ class Step:
 OK = Step()
 _CUTS = (Fault.CUT_BEFORE, Fault.CUT_DURING, Fault.CUT_AFTER)
 _REPLIES = frozenset({"content", "usage", "creation_fails", "callback_first"})
-_KNOWN = frozenset(
-    {"ok", "status", "code", "retry_after", "after", "slow", "hold", "garbage", "size", "times"}
+_KNOWN = frozenset({"ok", "status", "code", "retry_after", "location", "content_type", "after"}) | frozenset(
+    {"slow", "hold", "garbage", "size", "times"}
 )
 
 
@@ -94,6 +98,8 @@ def parse(text: object) -> Step:
         after=_flag(given, "after", default=fault is Fault.GARBAGE),
         status=int(_number(given, "status", 200, 200, 599)),
         code=_text(given, "code"),
+        location=_text(given, "location"),
+        content_type=_text(given, "content_type"),
         retry_after=_number(given, "retry_after", 0, 0, MOST_SECONDS) if "retry_after" in given else None,
         slow=_number(given, "slow", 0, 0, MOST_SECONDS),
         hold=_text(given, "hold"),
@@ -134,8 +140,8 @@ def _flag(given: Mapping[str, object], name: str, *, default: bool) -> bool:
 
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(name, "")
-    if not isinstance(value, str) or len(value) > 100:
-        raise StepError(f"{name} is a short text")
+    if not isinstance(value, str) or len(value) > _MOST_TEXT or not value.isprintable():
+        raise StepError(f"{name} is a short text on one line")
     return value
 
 

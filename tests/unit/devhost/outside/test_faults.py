@@ -61,6 +61,17 @@ async def test_a_status_has_its_code_and_when_to_come_again() -> None:
     assert json.loads(delivery.answer.body) == {"code": "slow_down"}
 
 
+async def test_a_redirect_has_its_location() -> None:
+    delivery = await Service().take({"status": 302, "location": "http://127.0.0.2/elsewhere"})
+    assert delivery.answer.headers == {"location": "http://127.0.0.2/elsewhere"}
+
+
+async def test_another_content_type_can_be_told() -> None:
+    service = Service()
+    answer = (await service.take({"content_type": "text/plain"})).answer
+    assert (answer.content_type, answer.status, service.happened) == ("text/plain", 201, 1)
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [

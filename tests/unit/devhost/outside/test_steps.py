@@ -50,6 +50,7 @@ def test_a_step_is_read_as_it_is_written(written: object, step: Step) -> None:
         ({"garbage": ["html"]}, "garbage is one of"),
         ({"after": "yes"}, "after is true or false"),
         ({"hold": 7}, "hold is a short text"),
+        ({"status": 302, "location": "http://x/\r\nset-cookie: y"}, "on one line"),
         ({"times": 0}, "times is a number from 1"),
         ({"garbage": "huge", "size": 10**12}, "size is a number"),
     ],
