@@ -7,14 +7,13 @@ place   RowKey = place:{job id}    one job's turn to start; written together wit
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from shared.adapters.connections import Connections
 from shared.adapters.guard import Answered
 from shared.adapters.limits import check_key
 from shared.adapters.tables import Change, Table
 from shared.limits.ports import Slot, StoredMeter
-from shared.limits.rates import Meter
+from shared.limits.rates import Meter, Place
 from shared.ports import Randomness
 from shared.records import from_text, to_text
 
@@ -78,7 +77,7 @@ class SlotsTable:
             place = {
                 "PartitionKey": partition,
                 "RowKey": _place_key(job_id),
-                "start": meter.next_start.isoformat(),
+                "record": to_text(Place(start=meter.next_start, asked=meter.asked)),
             }
             changes.append(Change(columns=place))
         try:
@@ -88,9 +87,9 @@ class SlotsTable:
             return found is not None and found.columns.get("written_by") == token
         return True
 
-    async def place(self, tenant: str, job_id: str) -> datetime | None:
+    async def place(self, tenant: str, job_id: str) -> Place | None:
         found = await self._table.get(_partition(tenant), _place_key(job_id))
-        return None if found is None else datetime.fromisoformat(found.columns["start"])
+        return None if found is None else from_text(Place, found.columns["record"])
 
     async def leave(self, tenant: str, job_id: str) -> None:
         await self._table.delete(_partition(tenant), _place_key(job_id))

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from shared.limits.breaker import Breaker
 from shared.limits.budget import Shard
-from shared.limits.rates import Meter
+from shared.limits.rates import Meter, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +90,12 @@ class SlotStore(Protocol):
     ) -> bool:
         """Write the meter if unchanged since `version`, else False.
 
-        With `job_id`, in the same step, a place in the line for this job at `meter.next_start`.
+        With `job_id`, in the same step, this job gets the place in the line that the meter tells of.
         """
         ...
 
-    async def place(self, tenant: str, job_id: str) -> datetime | None:
-        """When this job may start, if it has a place in the line."""
+    async def place(self, tenant: str, job_id: str) -> Place | None:
+        """This job's place in the line, if it has one."""
         ...
 
     async def leave(self, tenant: str, job_id: str) -> None:

@@ -13,7 +13,14 @@ from typing import TypeVar
 from shared.calls.calling import NO_COST, MustWait, Usage
 from shared.calls.failures import EXECUTED_NOTHING, CallFailed, FailureKind
 from shared.calls.resting import TriedInVain
-from shared.errors import AfterhookError, where_raised
+from shared.errors import (
+    AfterhookError,
+    ClaimLost,
+    JobCancelled,
+    NoTimeLeft,
+    StorageUnavailable,
+    where_raised,
+)
 from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.limits.breakers import Admitted
@@ -25,6 +32,8 @@ from shared.services import Services
 T = TypeVar("T")
 log = logging.getLogger("afterhook.limits")
 _DEFAULT = BreakerPolicy()
+_NOT_SENT = (ClaimLost, JobCancelled, NoTimeLeft, StorageUnavailable)
+"""What the ledger raises instead of sending."""
 _AFTERWARDS_SECONDS = 5.0
 """How long writing down may take: an effect's result still has to be written within the lease."""
 
@@ -64,9 +73,11 @@ class GuardedCalls:
             self._count(provider, failure.kind.value, started)
             await reach(Point.LIMITS_AFTER_FAILED_CALL)
             raise await self._failed(admitted, reservation, failure) from None
-        except Exception:
+        except Exception as error:
             self._count(provider, "interrupted", started)
             await self._noted(lambda: services.breakers.give_back(admitted))
+            if isinstance(error, _NOT_SENT):
+                await self._noted(lambda: settle(services, reservation, NO_COST))
             raise
         self._count(provider, "answered", started)
         await reach(Point.LIMITS_AFTER_CALL)

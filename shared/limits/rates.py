@@ -13,20 +13,29 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meter:
-    """`full_at` is when the bucket is full again, `next_start` when the last one asked for may start."""
+    """`full_at`: when the bucket is full again. `next_start`: when whoever asked last, at `asked`, may start."""
 
     full_at: datetime = _NEVER
     next_start: datetime = _NEVER
+    asked: datetime = _NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in the line: who asked then may start at `start`."""
+
+    start: datetime
+    asked: datetime
 
 
 def metered(meter: Meter, now: datetime, per_minute: int) -> Meter:
     """The meter with one more start, at `next_start`: now, or later if too many came before."""
     interval = _MINUTE / per_minute
     start = max(now, meter.full_at - (_MINUTE - interval))
-    return Meter(full_at=max(meter.full_at, now) + interval, next_start=start)
+    return Meter(full_at=max(meter.full_at, now) + interval, next_start=start, asked=now)
 
 
 def lined_up(meter: Meter, now: datetime, spacing: timedelta) -> Meter:
     """The meter with one more look at its turn: one every `spacing`, the first after one `spacing`."""
     start = max(now, meter.next_start) + spacing
-    return Meter(full_at=start, next_start=start)
+    return Meter(full_at=start, next_start=start, asked=now)

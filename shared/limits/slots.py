@@ -18,13 +18,13 @@ from shared.errors import AfterhookError
 from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.limits.ports import Slot
-from shared.limits.rates import lined_up, metered
+from shared.limits.rates import Place, lined_up, metered
 from shared.pipeline.policies import LimitBy, TenantLimits
 from shared.services import Services
 
 BUSY, LIMITED = "tenant_busy", "rate_limited"
 PLACE_KEPT = timedelta(minutes=1)
-"""How late a job may be for its turn to start; then it lines up again."""
+"""How late a job may be for its turn to start, beside the jitter of its wait; then it lines up again."""
 _SHORTEST_SPACING = timedelta(milliseconds=100)
 _LONGEST_SPACING = timedelta(seconds=2)
 _PAUSE_SECONDS = 0.05
@@ -136,11 +136,11 @@ async def _start(services: Services, tenant: Tenant, per_minute: int, job: Job) 
     store = services.slots
     place = await store.place(tenant.key, job.job_id)
     now = services.clock.now()
-    if place is not None and place > now:
-        raise MustWait(LIMITED, place)
+    if place is not None and place.start > now:
+        raise MustWait(LIMITED, place.start)
     if place is not None:
         await store.leave(tenant.key, job.job_id)
-        if now <= place + PLACE_KEPT:
+        if now <= _kept_until(services, place, job):
             return
     for _ in range(_TRIES):
         stored, now = await store.meter(tenant.key), services.clock.now()
@@ -153,6 +153,13 @@ async def _start(services: Services, tenant: Tenant, per_minute: int, job: Job) 
             return
         await services.clock.sleep(_PAUSE_SECONDS * services.randomness.fraction())
     raise MustWait(LIMITED, services.clock.now() + _LONGEST_SPACING * (1 + services.randomness.fraction()))
+
+
+def _kept_until(services: Services, place: Place, job: Job) -> datetime:
+    """The wait is spread by the jitter of the task's retries, so whoever waits long may come late."""
+    policy = services.pipeline.tasks.get(job.task_type)
+    jitter = policy.retry.jitter if policy else 0.0
+    return place.start + PLACE_KEPT + (place.start - place.asked) * jitter
 
 
 async def _release(services: Services, tenant: Tenant, slot: Slot) -> None:

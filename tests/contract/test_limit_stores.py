@@ -12,7 +12,7 @@ from shared.limits.breaker import CLOSED, Breaker
 from shared.limits.budget import Shard
 from shared.limits.budgets import reserve, settle
 from shared.limits.ports import Slot, StoredShard
-from shared.limits.rates import Meter
+from shared.limits.rates import Meter, Place
 from shared.limits.slots import tenant_slot
 from shared.pipeline.policies import BudgetPolicy, TenantLimits
 from shared.services import Services
@@ -116,14 +116,14 @@ async def test_many_places_of_one_tenant_are_read(stores: Stores) -> None:
 async def test_a_meter_moves_only_if_nobody_moved_it(stores: Stores) -> None:
     first = await stores.slots.meter("tenant")
     assert (first.meter, first.version) == (Meter(), None)
-    moved = Meter(full_at=minutes_later(2), next_start=minutes_later(1))
+    moved = Meter(full_at=minutes_later(2), next_start=minutes_later(1), asked=MOMENT)
     assert await stores.slots.advance("tenant", moved, None, "job_a")
     assert not await stores.slots.advance("tenant", Meter(), None, "job_b")
     stored = await stores.slots.meter("tenant")
     assert stored.meter == moved
     assert await stores.slots.advance("tenant", Meter(), stored.version)
     assert not await stores.slots.advance("tenant", moved, stored.version, "job_b")
-    assert await stores.slots.place("tenant", "job_a") == minutes_later(1)
+    assert await stores.slots.place("tenant", "job_a") == Place(start=minutes_later(1), asked=MOMENT)
     assert await stores.slots.place("tenant", "job_b") is None
 
 
@@ -189,21 +189,25 @@ async def test_parallel_reservations_use_the_whole_budget_of_a_day_and_no_more(s
 
 async def test_parallel_jobs_of_one_tenant_hold_no_more_places_than_there_are(stores: Stores) -> None:
     services = over(stores, BudgetPolicy(), TenantLimits(concurrent=3))
-    inside = most = 0
+    decided, all_decided = 0, asyncio.Event()
+
+    def count_decided() -> None:
+        nonlocal decided
+        decided += 1
+        if decided == 10:
+            all_decided.set()
 
     async def one(number: int) -> bool:
-        nonlocal inside, most
+        until = services.clock.now() + timedelta(minutes=5)
         try:
-            until = services.clock.now() + timedelta(minutes=1)
             async with tenant_slot(services, new_job(World(), f"evt_{number}"), until):
-                inside += 1
-                most = max(most, inside)
-                await asyncio.sleep(0.05)
-                inside -= 1
+                count_decided()
+                await all_decided.wait()
         except MustWait:
+            count_decided()
             return False
         return True
 
-    ran = await asyncio.gather(*(one(number) for number in range(10)))
-    assert sum(ran) >= 3
-    assert most == 3
+    assert sum(await asyncio.gather(*(one(number) for number in range(10)))) == 3
+    async with tenant_slot(services, new_job(World()), services.clock.now() + timedelta(minutes=5)):
+        pass

@@ -16,7 +16,7 @@ from shared.adapters.guard import StorageGuard
 from shared.errors import Conflict, StorageUnavailable
 from shared.limits.breaker import CLOSED, Breaker
 from shared.limits.ports import Slot
-from shared.limits.rates import Meter
+from shared.limits.rates import Meter, Place
 from shared.ports import CaseFilter, CaseState, Row, RowKind
 from tests.contract.conftest import Stores, real_stores
 from tests.support.lossy import Relay, black_hole, relay_to
@@ -205,11 +205,11 @@ async def test_a_start_whose_answer_was_lost_is_counted_once(lossy: tuple[Stores
     assert await stores.slots.advance("tenant", Meter(), None)
     stored = await stores.slots.meter("tenant")
     relay.lose = 1
-    meter = Meter(full_at=minutes_later(1), next_start=MOMENT)
+    meter = Meter(full_at=minutes_later(1), next_start=MOMENT, asked=MOMENT)
     assert await stores.slots.advance("tenant", meter, stored.version, "job_a")
     assert relay.lost == 1
     assert (await stores.slots.meter("tenant")).meter == meter
-    assert await stores.slots.place("tenant", "job_a") == MOMENT
+    assert await stores.slots.place("tenant", "job_a") == Place(start=MOMENT, asked=MOMENT)
     assert not await stores.slots.advance("tenant", Meter(), stored.version)
 
 

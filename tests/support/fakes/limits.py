@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from shared.adapters.limits import check_key
 from shared.limits.breaker import CLOSED, Breaker
 from shared.limits.budget import Shard
 from shared.limits.ports import Slot, StoredBreaker, StoredMeter, StoredShard
-from shared.limits.rates import Meter
+from shared.limits.rates import Meter, Place
 from shared.records import from_text, to_text
 from tests.support.fakes.faults import Faults
 
@@ -83,7 +82,7 @@ class FakeSlotStore(_Versions):
         super().__init__()
         self._slots: dict[tuple[str, int], Slot] = {}
         self._meters: dict[str, StoredMeter] = {}
-        self._places: dict[tuple[str, str], datetime] = {}
+        self._places: dict[tuple[str, str], Place] = {}
 
     async def slots(self, tenant: str) -> Sequence[Slot]:
         check_key(tenant, "the tenant")
@@ -118,10 +117,10 @@ class FakeSlotStore(_Versions):
                 return False
             self._meters[tenant] = StoredMeter(meter=meter, version=self._next())
             if job_id is not None:
-                self._places[tenant, job_id] = meter.next_start
+                self._places[tenant, job_id] = Place(start=meter.next_start, asked=meter.asked)
         return True
 
-    async def place(self, tenant: str, job_id: str) -> datetime | None:
+    async def place(self, tenant: str, job_id: str) -> Place | None:
         async with self._call("place"):
             return self._places.get((tenant, job_id))
 

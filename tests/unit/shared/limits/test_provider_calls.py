@@ -10,7 +10,7 @@ import pytest
 from shared.calls.calling import NO_COST, BudgetExceeded, MustWait, Usage
 from shared.calls.failures import CallFailed, FailureKind
 from shared.calls.resting import TriedInVain
-from shared.errors import PermanentError, StorageUnavailable
+from shared.errors import ClaimLost, JobCancelled, PermanentError, StorageUnavailable
 from shared.limits.breaker import CLOSED
 from shared.limits.budgets import Reservation
 from shared.limits.provider_calls import GuardedCalls
@@ -166,6 +166,18 @@ async def test_a_probe_that_tells_nothing_of_the_provider_makes_room_for_another
     with pytest.raises(PermanentError):
         await given.run(PermanentError("unfit"))
     assert await given.run("answer") == "answer"
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [(ClaimLost(), 0), (JobCancelled(), 0), (PermanentError("unfit"), 60), (KeyError(), 60)],
+)
+async def test_only_what_was_surely_not_sent_is_paid_back(
+    given: Setting, error: Exception, left: int
+) -> None:
+    with pytest.raises(type(error)):
+        await given.run(error, ESTIMATE)
+    assert given.spent == left
 
 
 async def test_a_call_that_outlives_its_time_is_unclear(given: Setting) -> None:

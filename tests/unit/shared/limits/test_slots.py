@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -188,6 +188,21 @@ async def test_a_job_starts_in_its_turn_even_if_others_came_meanwhile() -> None:
         pass
 
 
+async def test_a_job_whose_wait_was_lengthened_by_jitter_still_has_its_turn() -> None:
+    world = World()
+    services = limited(world, TenantLimits(per_minute=1))
+    for number in range(20):
+        with suppress(MustWait):
+            async with held(services, new_job(world, f"evt_{number}")):
+                pass
+    last = new_job(world, "evt_19")
+    wait = (await refused(services, last)).until - START
+    assert wait == timedelta(minutes=19)
+    world.clock.advance(wait * 1.2)
+    async with held(services, last):
+        pass
+
+
 async def test_a_turn_that_is_missed_is_lost() -> None:
     world = World()
     services = limited(world, TenantLimits(per_minute=1))
@@ -195,7 +210,8 @@ async def test_a_turn_that_is_missed_is_lost() -> None:
         pass
     late = new_job(world, "evt_1")
     wait = await refused(services, late)
-    world.clock.advance(wait.until + PLACE_KEPT + SECOND - world.clock.now())
+    jittered = (wait.until - START) * services.pipeline.tasks[TASK].retry.jitter
+    world.clock.advance(wait.until + jittered + PLACE_KEPT + SECOND - world.clock.now())
     async with held(services, new_job(world, "evt_2")):
         pass
     assert (await refused(services, late)).reason == "rate_limited"
