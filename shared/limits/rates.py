@@ -13,7 +13,7 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meter:
-    """`full_at`: when the bucket is full again. `next_start`: when the last one, who asked at `asked`, starts."""
+    """The bucket is full again at `full_at`; whoever asked last, at `asked`, may start at `next_start`."""
 
     full_at: datetime = _NEVER
     next_start: datetime = _NEVER
