@@ -234,7 +234,7 @@ class Stack:
         self.values = self._compose(*self._addresses_for_host(), self._outside_for_host())
         write_private(settings, settings_document(self.values))
         write_private(keys, keys_document(self._credentials))
-        plugins = ["devhost.faults.plugin"] if options.failpoints else []
+        plugins = (["devhost.faults.plugin"] if options.failpoints else []) + list(options.plugins)
 
         def make(folder: StateFolder) -> PartSpec:
             port = options.http_port or free_ports(1)[0]

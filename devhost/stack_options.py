@@ -50,6 +50,8 @@ class StackOptions:
     http_port: int | None = None
     failpoints: bool = False
     """Load the fault plugin into the host; its folder is `Stack.failpoints`."""
+    plugins: tuple[str, ...] = ()
+    """Further modules whose `install` the host calls before it loads the app."""
     proxied: bool = False
     """Put a proxy (`Stack.proxies`) before storage, broker, host and what is outside."""
     clock: bool = False

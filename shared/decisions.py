@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from shared.calls.calling import BudgetExceeded, MustWait
 from shared.calls.failures import CallFailed, FailureKind
+from shared.calls.resting import RESTING, TriedInVain
 from shared.errors import (
     AfterhookError,
     EffectChanged,
@@ -89,6 +90,9 @@ def decide(
     match ended:
         case MustWait():
             return _put_off(ended, job, rules, now, fraction)
+        case TriedInVain() if ended.outage:
+            wait = MustWait(RESTING, ended.until)
+            return _put_off(wait, job, rules, now, fraction)
         case Waiting():
             return _wait(ended, job, rules, now, fraction)
         case OutcomeUnknownError():

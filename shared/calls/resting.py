@@ -4,6 +4,9 @@ from datetime import datetime
 
 from shared.calls.failures import CallFailed
 
+RESTING = "provider_resting"
+"""Why a job waits whose provider rests."""
+
 
 class TriedInVain(CallFailed):
     """A call tried out a provider that rests, and failed: it rests on, and the job waits with the others.

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.calls.calling import MustWait
 from shared.calls.failures import CallFailed
+from shared.calls.resting import RESTING
 from shared.limits.breaker import (
     CLOSED,
     Breaker,
@@ -25,7 +26,6 @@ from shared.limits.ports import BreakerStore, StoredBreaker
 from shared.pipeline.policies import BreakerPolicy
 from shared.ports import Clock, Randomness
 
-RESTING = "provider_resting"
 _FRESH = timedelta(seconds=1.5)
 _PROBE_MARGIN = timedelta(seconds=5)
 _TRIES = 8

@@ -8,6 +8,7 @@ import pytest
 
 from shared.calls.calling import BudgetExceeded, MustWait
 from shared.calls.failures import CallFailed, FailureKind
+from shared.calls.resting import TriedInVain
 from shared.decisions import AskAt, Bury, Cancel, LookAt, PutOff, RetryAfter, Rules, decide
 from shared.documents.errors import DocumentMissing
 from shared.errors import (
@@ -157,6 +158,11 @@ def test_a_provider_that_rests_puts_the_job_off_and_spends_no_attempt_even_the_l
     wait = MustWait("provider_resting", START + timedelta(seconds=60))
     assert decided(wait, attempt=4) == PutOff(START + timedelta(seconds=60), "provider_resting")
     assert decided(wait, fraction=0.5) == PutOff(START + timedelta(seconds=66), "provider_resting")
+
+
+def test_trying_out_a_provider_that_rests_spends_no_attempt_either() -> None:
+    tried = TriedInVain(call_failed(FailureKind.UNCLEAR), START + timedelta(seconds=60), START)
+    assert decided(tried, attempt=4) == PutOff(START + timedelta(seconds=60), "provider_resting")
 
 
 def test_no_wait_for_a_provider_lasts_past_the_deadline() -> None:
