@@ -8,6 +8,7 @@ import pytest
 
 from devhost.paths import ROOT
 from shared.pipeline.loader import load_pipeline
+from shared.pipeline.policies import BreakerPolicy
 from shared.settings import Settings
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "devhost/README.md"])
@@ -90,3 +91,15 @@ def test_every_source_that_the_docs_show_can_be_copied_into_the_pipeline(
 
 def test_the_docs_show_sources() -> None:
     assert len(_EXAMPLES) >= 6
+
+
+def test_the_tables_that_the_page_of_limits_shows_can_be_copied(tmp_path: Path) -> None:
+    examples = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/limits.md").read_text(), re.DOTALL)
+    path = tmp_path / "pipeline.toml"
+    source = '[sources.events]\nscheme = "standard"\nsecrets = ["EVENTS_WEBHOOK_SECRET"]\n'
+    routes = '[[sources.events.routes]]\nevent = "*"\ntask = "summarize_document"\n'
+    path.write_text(source + routes + "".join(examples), encoding="utf-8")
+    pipeline = load_pipeline(path, limits=None, lease_margin=timedelta(seconds=30))
+    assert pipeline.providers["openai"] == BreakerPolicy()
+    assert pipeline.tasks["summarize_document"].budget.day_micros == 25_000_000
+    assert pipeline.sources["events"].limits.per_minute == 120
