@@ -9,7 +9,6 @@ import pytest
 
 from shared.calls.calling import MustWait
 from shared.calls.failures import CallFailed, FailureKind
-from shared.calls.resting import TriedInVain
 from shared.decisions import PutOff, RetryAfter, Rules, decide
 from shared.errors import AfterhookError
 from shared.jobs import Job
@@ -72,8 +71,6 @@ class Fleet:
             ended = await self._run(services, job)
             if ended is None:
                 return
-            if isinstance(ended, TriedInVain):
-                ended = MustWait("provider_resting", ended.until)
             now = self.clock.now()
             match decide(ended, job, rules, now, self.world.randomness.fraction()):
                 case PutOff(until):
