@@ -6,6 +6,7 @@ from shared.failpoints import Point
 from tests.flows import (
     test_kills_deadletters,
     test_kills_intake,
+    test_kills_notify,
     test_kills_operator,
     test_kills_reconcile,
     test_kills_video,
@@ -28,6 +29,7 @@ def test_every_point_is_killed_at_somewhere() -> None:
         *test_kills_operator.CLOSING,
         *test_kills_operator.SWEEPING,
         *test_kills_reconcile.POINTS,
+        *test_kills_notify.POINTS,
         *test_kills_video.POINTS,
     }
     assert killed == set(Point)
