@@ -140,7 +140,7 @@ class Table:
         return Pages(self, filter_text, parameters, size)
 
     async def _call(self, work: Callable[[TableClient], Awaitable[T]], expect: Collection[int] = ()) -> T:
-        table = self._connections.tables().get_table_client(self._name)
+        table = self._connections.table(self._name)
         guard = self._connections.table_guard
         try:
             return await guard.call(lambda: work(table), expect={NOT_FOUND, *expect})

@@ -120,7 +120,12 @@ async def test_clients_are_made_once_and_closed() -> None:
         }
     )
     assert connections.tables() is connections.tables()
+    table = connections.table("jobs")
+    assert connections.table("jobs") is table
+    assert connections.table("open") is not table
     assert connections.blobs() is connections.blobs()
     assert connections.service_bus() is connections.service_bus()
     await connections.aclose()
+    await connections.aclose()
+    assert connections.table("jobs") is not table
     await connections.aclose()
