@@ -52,17 +52,19 @@ class Flow:
         self.stack = stack
         self.failpoints = Failpoints(stack.failpoints)
 
-    def deliver(self, event_id: str, payload: Mapping[str, Any], *, action: str = "note") -> Reply:
+    def deliver(
+        self, event_id: str, payload: Mapping[str, Any], *, action: str = "note", source: str = "github"
+    ) -> Reply:
         """A `repository_dispatch` signed as GitHub does."""
         body = json.dumps({"action": action, "client_payload": payload, "sender": {"id": 204}}).encode()
-        secret = self.stack.secrets["github"].encode()
+        secret = self.stack.secrets[source].encode()
         headers = {
             "Content-Type": "application/json",
             "X-GitHub-Event": "repository_dispatch",
             "X-GitHub-Delivery": event_id,
             "X-Hub-Signature-256": "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest(),
         }
-        return self.call("POST", "/api/webhooks/github", body, headers)
+        return self.call("POST", f"/api/webhooks/{source}", body, headers)
 
     def deliver_until_accepted(self, event_id: str, payload: Mapping[str, Any], **how: str) -> str:
         """As a sender that tries again until it gets a 2xx; the job's id."""

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import aiohttp
@@ -17,11 +17,13 @@ from shared import bootstrap
 from shared.application import Application
 from shared.calls.calling import Usage
 from shared.calls.failures import CallFailed, FailureKind, Sighting, classify
+from shared.calls.retry_after import retry_after
 from shared.effects.contract import Done, EffectContract
 from shared.errors import TransientError
 from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
 
 CALL = timedelta(seconds=2)
+LONGEST_ANSWER = 64 * 1024
 LAG_SECONDS = 1.0
 KEYED = EffectContract(
     action="keyed", provider="keyed", version=1, call_timeout=CALL, key_window=timedelta(hours=1)
@@ -49,15 +51,17 @@ class Effect:
     url: str
     kind: str
     marker: str
+    within: timedelta = CALL
 
     async def send(self, key: str) -> Done:
         headers = {"idempotency-key": key} if self.kind == "keyed" else {}
         document = {"reference": key, "marker": self.marker}
-        answer = await _ask("POST", f"{self.url}/{self.kind}", self.kind, headers=headers, json=document)
+        url = f"{self.url}/{self.kind}"
+        answer = await _ask("POST", url, self.kind, self.within, headers=headers, json=document)
         return Done(external_id=str(answer["id"]), data={"at": time.time()})
 
     async def look_up(self, key: str) -> Done | None:
-        answer = await _ask("GET", f"{self.url}/findable", self.kind, params={"reference": key})
+        answer = await _ask("GET", f"{self.url}/findable", self.kind, self.within, params={"reference": key})
         found = answer["effects"]
         return Done(external_id=str(found[0]["id"]), data={"at": time.time()}) if found else None
 
@@ -101,28 +105,46 @@ class ThreeEffects:
 
         async def ask() -> Mapping[str, Any]:
             question = {"reference": f"{provider}-{marker}"}
-            return await _ask("GET", f"{self._url}/findable", provider, params=question)
+            return await _ask("GET", f"{self._url}/findable", provider, CALL, params=question)
 
         await context.calls.run(
             provider, ask, timeout=CALL, estimate=Usage(tokens=1), used=lambda _: Usage(tokens=1)
         )
 
 
-async def _ask(method: str, url: str, provider: str, **request: Any) -> Mapping[str, Any]:
-    timeout = aiohttp.ClientTimeout(total=CALL.total_seconds())
+async def _ask(method: str, url: str, provider: str, within: timedelta, **request: Any) -> Mapping[str, Any]:
+    timeout = aiohttp.ClientTimeout(total=within.total_seconds())
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.request(method, url, **request) as answer,
+            session.request(method, url, allow_redirects=False, **request) as answer,
         ):
             if answer.status not in (200, 201):
-                raise classify(Sighting(provider=provider, status=answer.status))
-            document: Mapping[str, Any] = await answer.json()
-            return document
+                wait = retry_after({k.lower(): v for k, v in answer.headers.items()}, datetime.now(UTC))
+                raise classify(Sighting(provider=provider, status=answer.status, retry_after=wait))
+            return _document(await _read(answer))
     except aiohttp.ClientConnectorError:
         raise classify(Sighting(provider=provider, sent=False)) from None
-    except (aiohttp.ClientError, TimeoutError, ValueError):
+    except ValueError:
+        raise classify(Sighting(provider=provider, status=200, garbled=True)) from None
+    except (aiohttp.ClientError, TimeoutError):
         raise classify(Sighting(provider=provider)) from None
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    body = b""
+    async for chunk in answer.content.iter_any():
+        body += chunk
+        if len(body) > LONGEST_ANSWER:
+            raise ValueError("longer than any right answer")
+    return body
+
+
+def _document(body: bytes) -> Mapping[str, Any]:
+    document = json.loads(body)
+    if not isinstance(document, dict) or not document.keys() & {"id", "effects"}:
+        raise ValueError("no answer of this service")
+    return document
 
 
 def install() -> None:
