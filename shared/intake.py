@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from shared.acceptance import Acceptor
 from shared.inputs import PlacedInput, may_use, place_input, store_input
 from shared.jobs import Job, job_id_for
-from shared.pipeline import Route, SourcePolicy
+from shared.pipeline import Route, SourcePolicy, Users
 from shared.ports import KeyDirectory, Row
 from shared.services import Services
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
@@ -146,7 +146,7 @@ class Intake:
             event_id=event_pseudonym(event.event_id, key),
             event_type=event.event_type,
             task_type=route.task,
-            user_id=user_pseudonym(found.user_id, key, numbers=scheme_named(policy.scheme).users_are_numbers),
+            user_id=user_pseudonym(found.user_id, key, numbers=_users_are_numbers(policy)),
             body_sha256=digest,
             input_ref=places[0].ref if places else found.input_ref,
             traceparent=traceparent(request.headers),
@@ -181,6 +181,10 @@ class Intake:
             return configured.get_secret_value().encode()
         keys = self._secrets.keys_of(policy).keys
         return next((key for key in keys if not isinstance(key, PublicKey)), None)
+
+
+def _users_are_numbers(policy: SourcePolicy) -> bool:
+    return policy.users is Users.NUMBERS or scheme_named(policy.scheme).users_are_numbers
 
 
 def _read(route: Route, event: WebhookEvent, job_id: str) -> tuple[Extraction, list[PlacedInput], str]:

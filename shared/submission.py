@@ -13,7 +13,7 @@ from shared.acceptance import Acceptance, Acceptor
 from shared.errors import RequestRefused
 from shared.inputs import exists, may_use, place_input, store_input
 from shared.jobs import Job, job_id_for
-from shared.pipeline import API
+from shared.pipeline import API, Users
 from shared.refs import parse_ref
 from shared.services import Services
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
@@ -73,7 +73,7 @@ class Submission:
 
 
 async def submit(services: Services, wanted: Submission) -> Acceptance:
-    """Raises SubmissionRefused, StorageUnavailable or QueueUnavailable."""
+    """Raises SubmissionRefused, PseudonymKeyMissing, StorageUnavailable or QueueUnavailable."""
     acceptor = Acceptor(services)
     try:
         async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
@@ -117,7 +117,7 @@ def _job(services: Services, wanted: Submission) -> Job:
         event_id=event_pseudonym(wanted.key, secret),
         event_type=EVENT_TYPE,
         task_type=wanted.task_type,
-        user_id=user_pseudonym(wanted.user_id, secret),
+        user_id=user_pseudonym(wanted.user_id, secret, numbers=services.pipeline.api.users is Users.NUMBERS),
         body_sha256=wanted.digest,
         input_ref=ref,
         traceparent=wanted.traceparent,

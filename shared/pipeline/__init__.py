@@ -3,6 +3,6 @@
 The types are here; `shared.pipeline.loader` reads the file (and imports what that needs).
 """
 
-from shared.pipeline.model import API, ApiPolicy, Pipeline, Route, SourcePolicy, TaskPolicy
+from shared.pipeline.model import API, ApiPolicy, Pipeline, Route, SourcePolicy, TaskPolicy, Users
 
-__all__ = ["API", "ApiPolicy", "Pipeline", "Route", "SourcePolicy", "TaskPolicy"]
+__all__ = ["API", "ApiPolicy", "Pipeline", "Route", "SourcePolicy", "TaskPolicy", "Users"]

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from shared.pipeline.model import Users
 from shared.pipeline.values import (
     AttemptTimeout,
     BodySize,
@@ -39,7 +40,14 @@ def _scheme(value: object) -> str:
     return str(value)
 
 
+def _users(value: object) -> Users:
+    if value not in tuple(Users):
+        raise ValueError(f"one of {quoted(tuple(Users))}")
+    return Users(str(value))
+
+
 SchemeName = Annotated[str, BeforeValidator(_scheme)]
+UsersName = Annotated[Users, BeforeValidator(_users)]
 
 
 class RouteSection(Section):
@@ -57,6 +65,7 @@ class SourceSection(Section):
     max_body: BodySize = MIB
     tolerance: Tolerance = timedelta(minutes=5)
     allowed_inputs: list[Prefix] = []
+    users: UsersName | None = None
     routes: Annotated[list[RouteSection], Field(min_length=1)]
 
 
@@ -103,6 +112,7 @@ class TasksSection(Section):
 class ApiSection(Section):
     allowed_inputs: list[Prefix] = []
     max_input: DocumentSize = 20 * MIB
+    users: UsersName = Users.IDS
 
 
 class Document(Section):

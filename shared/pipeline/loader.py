@@ -162,7 +162,11 @@ def _pipeline(document: shape.Document, options: Mapping[str, Options]) -> Pipel
         if (section := getattr(document.tasks, name)) is not None
     }
     sources = {name: _source(name, section, options[name]) for name, section in document.sources.items()}
-    api = ApiPolicy(allowed_inputs=tuple(document.api.allowed_inputs), max_input=document.api.max_input)
+    api = ApiPolicy(
+        allowed_inputs=tuple(document.api.allowed_inputs),
+        max_input=document.api.max_input,
+        users=document.api.users,
+    )
     return Pipeline(sources=MappingProxyType(sources), tasks=MappingProxyType(tasks), api=api)
 
 
@@ -197,6 +201,7 @@ def _source(name: str, section: shape.SourceSection, options: Options) -> Source
         tolerance=section.tolerance,
         allowed_inputs=tuple(section.allowed_inputs),
         routes=tuple(_route(route) for route in section.routes),
+        users=section.users,
         options=options,
     )
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from shared.application import Application
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
-from shared.pipeline import ApiPolicy
+from shared.pipeline import ApiPolicy, Users
 from shared.services import Services
+from shared.settings import Settings
 from tests.support.application import DOCUMENT, TASK, build_intake, build_services, pipeline
 from tests.support.fakes import World
 
@@ -216,3 +218,43 @@ async def test_storage_that_is_away_is_503(world: World, services: Services) -> 
     world.blobs.down = True
     answer = await put(services)
     assert (answer.status, said(answer)["code"]) == (503, "storage_unavailable")
+
+
+PERSON = {"ids": "ada@example.com", "numbers": "16505551234"}
+
+
+def asking_for(services: Services, users: Users, key: str | None) -> Services:
+    """The services of an app that knows its users so, with this key for pseudonyms."""
+    api = ApiPolicy(users=users)
+    settings = Settings(pseudonym_key=None if key is None else SecretStr(key))
+    return replace(services, pipeline=replace(services.pipeline, api=api), settings=settings)
+
+
+@pytest.mark.parametrize("users", list(Users))
+async def test_a_personal_user_id_is_stored_as_its_keyed_hash(
+    world: World, services: Services, users: Users
+) -> None:
+    app = asking_for(services, users, "an invented key of the tests")
+    assert (await ask(app, ASKED | {"user_id": PERSON[users]})).status == 202
+    (job,) = world.jobs.all_jobs()
+    assert job.user_id is not None
+    assert job.user_id.startswith("h_")
+    assert PERSON[users] not in repr(job)
+
+
+@pytest.mark.parametrize("users", list(Users))
+async def test_a_personal_user_id_without_a_key_is_503_and_the_log_says_which_setting(
+    world: World, services: Services, users: Users, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = await ask(asking_for(services, users, None), ASKED | {"user_id": PERSON[users]})
+    assert (answer.status, said(answer)["code"]) == (503, "source_not_configured")
+    assert answer.headers["Retry-After"]
+    assert world.jobs.all_jobs() == []
+    assert any("AFTERHOOK_PSEUDONYM_KEY" in record.getMessage() for record in caplog.records)
+    assert PERSON[users] not in caplog.text + answer.body.decode()
+
+
+async def test_a_number_stays_where_users_are_ids(world: World, services: Services) -> None:
+    await ask(asking_for(services, Users.IDS, None), ASKED | {"user_id": PERSON["numbers"]})
+    (job,) = world.jobs.all_jobs()
+    assert job.user_id == PERSON["numbers"]

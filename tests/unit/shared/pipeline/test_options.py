@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.pipeline import SourcePolicy
+from shared.pipeline import SourcePolicy, Users
 from shared.pipeline.loader import load_pipeline
 from shared.webhooks.fal import FalOptions
 from shared.webhooks.hmac_options import HmacOptions
@@ -226,3 +226,23 @@ def test_secrets_beside_a_token_are_a_mistake(tmp_path: Path) -> None:
         'pipeline.toml line 3: sources.hooks.secrets: expected no such key: scheme "event-grid" has no'
         ' secrets beside "token", found 1'
     )
+
+
+def test_a_source_says_whether_its_users_are_numbers(tmp_path: Path) -> None:
+    for written, users in (("ids", Users.IDS), ("numbers", Users.NUMBERS)):
+        assert load(tmp_path, "stripe", SECRETS, f'users = "{written}"').users is users
+    assert load(tmp_path, "stripe", SECRETS).users is None
+    assert problems_of(tmp_path, "stripe", SECRETS, 'users = "people"') == [
+        'pipeline.toml line 4: sources.hooks.users: expected one of "ids", "numbers", found "people"'
+    ]
+
+
+def test_a_scheme_whose_users_are_numbers_takes_nothing_else(tmp_path: Path) -> None:
+    token = 'verify_token = "HOOKS_TOKEN"'
+    assert load(tmp_path, "meta", SECRETS, token, 'users = "numbers"').users is Users.NUMBERS
+    assert problems_of(tmp_path, "meta", SECRETS, token, 'users = "ids"') == [
+        (
+            'pipeline.toml line 5: sources.hooks.users: expected no such key: scheme "meta" names people by'
+            ' their telephone numbers, found "ids"'
+        )
+    ]

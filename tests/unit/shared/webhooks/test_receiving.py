@@ -250,6 +250,15 @@ async def test_a_personal_id_is_hashed_with_a_secret_and_never_with_a_public_key
     assert job.event_id[:2] == prefix
 
 
+async def test_a_personal_user_id_that_no_key_could_hash_is_our_own_fault() -> None:
+    receiver = Receiver(user="data.user")
+    body = b'{"type":"a","data":{"user":"ada@example.com"}}'
+    refused = await receiver.deliver("standard-public", body)
+    assert (refused.status, code(refused)) == (503, "source_not_configured")
+    assert receiver.world.jobs.all_jobs() == []
+    assert (await receiver.deliver("standard", body)).status == 202
+
+
 @pytest.mark.fuzz
 @pytest.mark.case(6, 27)
 @settings(max_examples=150, deadline=None)
