@@ -6,6 +6,7 @@ name a document that is in storage already, if its source may read it.
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.documents.errors import DocumentMissing, DocumentNotAllowed, DocumentTooLarge
@@ -55,6 +56,17 @@ async def store_input(services: Services, placed: PlacedInput) -> None:
     """Write the blob of a large input; a small one needs nothing before the job's batch."""
     if placed.blob is not None:
         await services.blobs.put_if_absent(placed.ref, placed.blob, placed.content_type)
+
+
+async def store_new_inputs(services: Services, job_id: str, places: Sequence[PlacedInput]) -> None:
+    """Write the blobs of large inputs before the job's row, unless there is the job: it has its own already.
+
+    So an id that is sent again with other bodies fills no storage.
+    """
+    large = [placed for placed in places if placed.blob is not None]
+    if large and await services.jobs.load(job_id) is None:
+        for placed in large:
+            await store_input(services, placed)
 
 
 def is_own(job_id: str, ref: str) -> bool:

@@ -6,20 +6,21 @@ stored for a webhook that is refused, and nothing is acknowledged that is not st
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from shared.acceptance import Acceptor
-from shared.inputs import PlacedInput, may_use, place_input, store_input
+from shared.inputs import PlacedInput, may_use, place_input, store_new_inputs
 from shared.jobs import Job, job_id_for
 from shared.pipeline import Route, SourcePolicy, Users
 from shared.ports import KeyDirectory, Row
 from shared.services import Services
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
 from shared.webhooks.ed25519 import PublicKey
-from shared.webhooks.gate import Gate
-from shared.webhooks.large_bodies import LargeBodies, aside
+from shared.webhooks.gate import Gate, check_size
+from shared.webhooks.large_bodies import Overloaded, aside
 from shared.webhooks.parsing import JSON
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
 from shared.webhooks.registry import scheme_named
@@ -52,7 +53,6 @@ class Intake:
         self._services = services
         self._secrets = secrets
         self._gate = Gate(secrets, directory, services.clock, services.telemetry)
-        self._large = LargeBodies()
 
     async def receive(self, source: str, request: WebhookRequest) -> Reply | Sequence[Receipt]:
         """One receipt for each event in the request, or the answer to a handshake.
@@ -64,11 +64,14 @@ class Intake:
         policy = self._policy(source)
         scheme = scheme_named(policy.scheme)
         until = asyncio.get_running_loop().time() + scheme.answer_within
-        async with self._large.turn(len(request.body), until):
-            admitted = await self._admit(policy, request, until)
-            if isinstance(admitted, Reply):
-                return admitted
-            receipts = await self._take_all(policy, admitted, request, until)
+        with self._refusals_counted(policy):
+            if request.method == "POST":
+                check_size(policy, request)  # before it waits for others
+            async with self._services.large_bodies.turn(len(request.body), until):
+                admitted = await self._gate.admit(policy, request, until)
+                if isinstance(admitted, Reply):
+                    return admitted
+                receipts = await self._take_all(policy, admitted, request, until)
         return scheme.answer(request) or receipts
 
     def accepted_status(self, source: str) -> int:
@@ -81,13 +84,11 @@ class Intake:
             raise UnknownSource
         return policy
 
-    async def _admit(
-        self, policy: SourcePolicy, request: WebhookRequest, until: float
-    ) -> Reply | Sequence[WebhookEvent]:
-        """As the gate says; refusals are counted."""
+    @contextmanager
+    def _refusals_counted(self, policy: SourcePolicy) -> Iterator[None]:
         try:
-            return await self._gate.admit(policy, request, until)
-        except WebhookRejected as rejection:
+            yield
+        except (WebhookRejected, Overloaded) as rejection:
             self._services.telemetry.count("webhooks_rejected", source=policy.name, code=rejection.code)
             if isinstance(rejection, StaleTimestamp):
                 skew = float(rejection.skew_seconds)
@@ -167,8 +168,7 @@ class Intake:
             if kept.ref != job.input_ref:  # one row cannot be written twice at once
                 places.append(kept)
         rows = [services.timeline(job, "accepted", at=now, note=note)]
-        for placed in places:
-            await store_input(services, placed)
+        await store_new_inputs(services, job_id, places)
         return job, rows + [placed.row for placed in places if placed.row]
 
     def _pseudonym_key(self, policy: SourcePolicy) -> bytes | None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from shared.acceptance import Acceptance, Acceptor
 from shared.errors import RequestRefused
-from shared.inputs import exists, may_use, place_input, store_input
+from shared.inputs import exists, may_use, place_input, store_new_inputs
 from shared.jobs import Job, job_id_for
 from shared.pipeline import API, Users
 from shared.refs import parse_ref
@@ -97,7 +97,7 @@ async def _submit(services: Services, wanted: Submission, acceptor: Acceptor) ->
     rows = [services.timeline(job, "accepted", at=job.created_at)]
     if wanted.content is not None:
         placed = place_input(job.job_id, wanted.content, wanted.content_type)
-        await store_input(services, placed)
+        await store_new_inputs(services, job.job_id, [placed])
         rows += [placed.row] if placed.row else []
     return await acceptor.accept(job, rows)
 

@@ -35,7 +35,7 @@ class Gate:
         scheme = scheme_named(policy.scheme)
         if request.method != "POST":
             return self._greet(scheme, policy, request)
-        _check_size(policy, request)
+        check_size(policy, request)
         verified, trust = await self._verify(scheme, policy, request, until)
         self._telemetry.count("webhooks_verified", source=policy.name, secret=_setting(policy, verified))
         return await aside(request.body, lambda: scheme.read(request, trust), until)
@@ -96,8 +96,10 @@ def _setting(policy: SourcePolicy, verified: Verified) -> str:
     return "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
 
 
-def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
-    """The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
+def check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
+    """Raises LengthRequired or BodyTooLarge.
+
+    The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
     length = request.headers.get("content-length", "").strip()
     if not (length.isascii() and length.isdigit()):
         raise LengthRequired

@@ -12,8 +12,8 @@ from shared.errors import StorageUnavailable
 from shared.intake import Intake
 from shared.webhooks.azure_monitor import AzureMonitor
 from shared.webhooks.base import WebhookRequest
-from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies
-from shared.webhooks.rejections import BadSignature
+from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies, Overloaded
+from shared.webhooks.rejections import BadSignature, BodyTooLarge
 from shared.webhooks.secrets import KeysUnavailable, SourceSecrets
 from shared.webhooks.standard import Standard
 from tests.support.application import SOURCE, build_intake, build_services, note, pipeline, webhook
@@ -82,8 +82,7 @@ async def test_keys_that_come_in_time_decide(world: World, monkeypatch: pytest.M
 async def test_room_for_large_bodies_is_given_back_by_one_whose_storage_hangs(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    intake = build_intake(build_services(world))
-    monkeypatch.setattr(intake, "_large", LargeBodies(LARGE_BODY))
+    intake = build_intake(build_services(world, large_bodies=LargeBodies(LARGE_BODY)))
     sending = webhook(world, note("x" * LARGE_BODY))
 
     async def hang() -> None:
@@ -95,3 +94,37 @@ async def test_room_for_large_bodies_is_given_back_by_one_whose_storage_hangs(
         await intake.receive(SOURCE, sending)
     monkeypatch.setattr(Standard, "answer_within", 60.0)
     assert await intake.receive(SOURCE, sending)
+
+
+async def test_a_body_over_the_limit_is_refused_though_there_is_no_room_for_large_ones(world: World) -> None:
+    bodies = LargeBodies(LARGE_BODY)
+    services = build_services(world, large_bodies=bodies)
+    limit = services.pipeline.sources[SOURCE].max_body
+    allowed, real = webhook(world, note("x" * LARGE_BODY)), webhook(world, note("x" * limit))
+    announced = replace(allowed, headers={**allowed.headers, "content-length": str(limit + 1)})
+    async with bodies.turn(LARGE_BODY + 1):
+        for too_large in (real, announced):
+            async with asyncio.timeout(5):  # well before the deadline
+                with pytest.raises(BodyTooLarge):
+                    await build_intake(services).receive(SOURCE, too_large)
+    assert world.telemetry.counted("webhooks_rejected", source=SOURCE, code="body_too_large") == 2
+
+
+async def test_a_body_that_finds_no_room_is_counted_as_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Standard, "answer_within", 0.05)
+    bodies = LargeBodies(LARGE_BODY)
+    async with bodies.turn(LARGE_BODY + 1):
+        intake = build_intake(build_services(world, large_bodies=bodies))
+        with pytest.raises(Overloaded):
+            await intake.receive(SOURCE, webhook(world, note("x" * LARGE_BODY)))
+    assert world.telemetry.counted("webhooks_rejected", source=SOURCE, code="overloaded") == 1
+
+
+async def test_other_large_bodies_under_one_id_are_not_stored(world: World) -> None:
+    intake = build_intake(build_services(world))
+    for text in ("x", "y", "z", "y", "x"):
+        assert await intake.receive(SOURCE, webhook(world, note(text * LARGE_BODY)))
+    assert len(world.blobs.refs()) == 1
+    assert world.telemetry.counted("webhooks_same_id_other_body", source=SOURCE) == 3

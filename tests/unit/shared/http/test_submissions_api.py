@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from shared import uploads
 from shared.application import Application
+from shared.http import submissions_api
+from shared.http.bodies import BODY_LIMIT
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.pipeline import ApiPolicy, Users
 from shared.services import Services
 from shared.settings import Settings
+from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies
 from tests.support.application import DOCUMENT, TASK, build_intake, build_services, pipeline
 from tests.support.fakes import World
 
@@ -258,3 +262,40 @@ async def test_a_number_stays_where_users_are_ids(world: World, services: Servic
     await ask(asking_for(services, Users.IDS, None), ASKED | {"user_id": PERSON["numbers"]})
     (job,) = world.jobs.all_jobs()
     assert job.user_id == PERSON["numbers"]
+
+
+async def test_large_bodies_wait_for_their_turn_and_those_over_the_limit_do_not(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submissions_api, "ANSWER_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(uploads, "TURN_WITHIN_SECONDS", 0.05)
+    api = replace(services.pipeline.api, max_input=2 * LARGE_BODY)
+    one = LargeBodies(LARGE_BODY)
+    services = replace(services, pipeline=replace(services.pipeline, api=api), large_bodies=one)
+    large, too_large = {**ASKED, "input": "x" * LARGE_BODY}, {**ASKED, "input": "x" * BODY_LIMIT}
+    async with one.turn(LARGE_BODY + 1):
+        answers = [
+            await ask(services, large),
+            await ask(services, too_large),
+            await put(services, "a.txt", b"x" * (LARGE_BODY + 1)),
+            await put(services, "a.txt", b"x" * (2 * LARGE_BODY + 1)),
+            await put(services, "small.txt", b"x"),
+        ]
+    assert [(answer.status, said(answer).get("code")) for answer in answers] == [
+        (503, "overloaded"),
+        (413, "body_too_large"),
+        (503, "overloaded"),
+        (413, "body_too_large"),
+        (201, None),
+    ]
+    assert {answer.headers.get("Retry-After") for answer in (answers[0], answers[2])} == {"10"}
+    assert (await ask(services, large)).status == 202
+    assert (await put(services, "a.txt", b"x" * (LARGE_BODY + 1))).status == 201
+
+
+async def test_another_large_body_under_a_key_is_refused_and_not_stored(
+    world: World, services: Services
+) -> None:
+    for text, status in (("x", 202), ("y", 422), ("x", 200)):
+        assert (await ask(services, {**ASKED, "input": text * LARGE_BODY})).status == status
+    assert len(world.blobs.refs()) == 1
