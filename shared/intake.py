@@ -138,7 +138,7 @@ class Intake:
         """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
         services, now = self._services, self._services.clock.now()
         job_id = job_id_for(policy.name, event.account, event.event_id)
-        found, places, digest = await aside(event.raw, lambda: _read(route, event, job_id))
+        found, places, digest = await aside(event.raw, lambda: _read(policy, route, event, job_id))
         key = self._pseudonym_key(policy)
         job = Job(
             job_id=job_id,
@@ -187,11 +187,16 @@ def _users_are_numbers(policy: SourcePolicy) -> bool:
     return policy.users is Users.NUMBERS or scheme_named(policy.scheme).users_are_numbers
 
 
-def _read(route: Route, event: WebhookEvent, job_id: str) -> tuple[Extraction, list[PlacedInput], str]:
+def _read(
+    policy: SourcePolicy, route: Route, event: WebhookEvent, job_id: str
+) -> tuple[Extraction, list[PlacedInput], str]:
     """What the route takes from the event, where an input of it will lie, and the hash of the event."""
     found = extract(route, event)
     places = [] if found.input is None else [place_input(job_id, found.input, found.content_type)]
-    return found, places, hashlib.sha256(event.raw).hexdigest()
+    digest = hashlib.sha256()
+    for part in scheme_named(policy.scheme).lasting(event):
+        digest.update(part)
+    return found, places, digest.hexdigest()
 
 
 async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

@@ -188,7 +188,7 @@ tolerance = "0s"
     sources.github.tolerance: expected a duration from 1s to 1d, found "0s"
 colour = 1
     sources.github.colour: expected one of scheme, secrets, max_body, tolerance, allowed_inputs,
-    routes, found the unknown key "colour"
+    users, routes, found the unknown key "colour"
 allowed_inputs = [1]
     sources.github.allowed_inputs[0]: expected a folder "container/folder/" ending with "/", found 1
 """
