@@ -225,11 +225,16 @@ class BlobStore(Protocol):
 
 
 class KeyDirectory(Protocol):
-    async def keys(self, address: str, *, newer: bool = False) -> Sequence[Mapping[str, Any]]:
+    def readings(self, address: str) -> int:
+        """How often the keys at `address` were read by now."""
+        ...
+
+    async def keys(self, address: str, *, after: int = 0) -> Sequence[Mapping[str, Any]]:
         """The public keys (JWKS) published at `address`, from a cache of bounded age.
 
-        `newer` asks for a fresh copy, which is fetched at most once a minute. Raises KeysUnavailable when
-        there is none; with `newer` also when the last fetch failed, however good the copy at hand is.
+        With `after` those of a later reading than that one; readings are made at most once a minute, whoever
+        asks. Raises KeysUnavailable when there are none, and while there are none so new: what a copy lacks
+        may have been published since.
         """
         ...
 

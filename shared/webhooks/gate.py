@@ -54,23 +54,25 @@ class Gate:
         """With published keys in three steps: without them, with the known ones, with the newest.
 
         What is refused whatever the keys are makes nobody fetch them, and is a 401 also while they cannot
-        be had. A key that is not among the known ones may be new.
+        be had. A key that is not among the known ones may be new: only keys read since the request came can
+        say that it is nobody's.
         """
         keys, address = self._secrets.keys_of(policy), scheme.key_set(policy.options)
         trust = self._trust(policy)
-        for newer in (False, True):
+        read_before = 0 if address is None else self._directory.readings(address)
+        for after in (0, read_before):
             try:
                 return await _verified(scheme, request, keys, trust, until), trust
             except UnknownSigningKey:
                 if address is None:
                     raise
-                trust = self._trust(policy, await self._published(address, newer, until))
+                trust = self._trust(policy, await self._published(address, after, until))
         return await _verified(scheme, request, keys, trust, until), trust
 
-    async def _published(self, address: str, newer: bool, until: float | None) -> Sequence[Jwk]:
+    async def _published(self, address: str, after: int, until: float | None) -> Sequence[Jwk]:
         try:
             async with asyncio.timeout_at(until):
-                return await self._directory.keys(address, newer=newer)
+                return await self._directory.keys(address, after=after)
         except TimeoutError:
             raise KeysUnavailable from None
 

@@ -26,16 +26,19 @@ ALERTS = "alerts"
 
 
 class SlowKeys:
-    """KeyDirectory that never answers at all, or only when it is asked for newer keys."""
+    """KeyDirectory with one reading, that never answers at all, or only when it is asked for a later one."""
 
-    def __init__(self, *, hangs: bool | None = None) -> None:
-        """`hangs` is the `newer` at which it does."""
+    def __init__(self, *, hangs: int | None = None) -> None:
+        """`hangs` is the `after` at which it does."""
         self._hangs = hangs
-        self.newest: list[bool] = []
+        self.asked: list[int] = []
 
-    async def keys(self, _address: str, *, newer: bool = False) -> Sequence[Mapping[str, Any]]:
-        self.newest.append(newer)
-        if newer is self._hangs:
+    def readings(self, _address: str) -> int:
+        return 1
+
+    async def keys(self, _address: str, *, after: int = 0) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(after)
+        if after == self._hangs:
             await asyncio.Event().wait()
         return [public_jwk("first")]
 
@@ -63,12 +66,12 @@ def alert(world: World, key: str = "first") -> WebhookRequest:
     return sent(headers, body, query)
 
 
-@pytest.mark.parametrize("hangs", [False, True])
-async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(world: World, hangs: bool) -> None:
+@pytest.mark.parametrize("hangs", [0, 1])
+async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(world: World, hangs: int) -> None:
     directory = SlowKeys(hangs=hangs)
     with pytest.raises(KeysUnavailable):
         await taking_tokens(world, directory).receive(ALERTS, alert(world, "second"))
-    assert directory.newest == ([False, True] if hangs else [False])
+    assert directory.asked == ([0, 1] if hangs else [0])
 
 
 async def test_keys_that_come_in_time_decide(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
