@@ -184,6 +184,28 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, line: str, expected: st
     assert problem.startswith((line_of_the_key, "pipeline.toml line 1: sources.hooks: "))
 
 
+@pytest.mark.parametrize(
+    ("signed", "first", "second"),
+    [
+        ("{timestamp}{id}{body}", "timestamp", "id"),
+        ("v0:{timestamp}{id}.{body}", "timestamp", "id"),
+        ("{timestamp}.{id}{body}", "id", "body"),
+        ("{body}{id}{timestamp}", "body", "id"),
+    ],
+)
+def test_signed_places_that_could_be_parted_in_several_ways_are_a_mistake(
+    tmp_path: Path, signed: str, first: str, second: str
+) -> None:
+    headers = ['header = "X-A"', 'timestamp_header = "X-B"', 'id_header = "X-C"']
+    assert problems_of(tmp_path, "hmac", SECRETS, *headers, f'signed = "{signed}"') == [
+        (
+            f"pipeline.toml line 7: sources.hooks.signed: expected something between {{{first}}} and"
+            f" {{{second}}}, as in {{{first}}}.{{{second}}}: one signature would stand for every way to part"
+            f' them, found "{signed}"'
+        )
+    ]
+
+
 @pytest.mark.case(59)
 def test_a_time_that_is_not_signed_is_a_mistake(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, "hmac", SECRETS, 'header = "X-A"', 'timestamp_header = "X-B"')
