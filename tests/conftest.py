@@ -7,7 +7,9 @@ import pytest
 
 from devhost.azurite.install import AzuriteError
 from devhost.functions.worker.choice import WorkerKind
+from devhost.parts import Run
 from tests.support import host_worker
+from tests.support.forking import process as forking
 from tests.support.storage import Azurite, running_azurite
 
 
@@ -20,9 +22,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what indexes and invokes in the local host: its own worker, or Azure's library on Python 3.13",
     )
 
+    parser.addoption(
+        "--no-forking",
+        action="store_true",
+        help="start every process of the local stack from scratch, not as a fork of one that has imported it",
+    )
+
 
 def pytest_configure(config: pytest.Config) -> None:
     host_worker.choose(config.getoption("--worker"))
+    if config.getoption("--no-forking"):
+        forking.forbid()
+    Run.popen = staticmethod(forking.popen)
+
+
+def pytest_unconfigure() -> None:
+    forking.close_all()
 
 
 SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
