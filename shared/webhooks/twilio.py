@@ -50,6 +50,7 @@ class Twilio(Scheme[TwilioOptions]):
     """The key is the text of the account's primary auth token, or of a shared key."""
 
     name: ClassVar[str] = "twilio"
+    answer_within: ClassVar[float] = 4.0  # a sink of Event Streams waits five
     options: ClassVar[type[Options]] = TwilioOptions
     users_are_numbers: ClassVar[bool] = True  # `WaId` is a telephone number without a plus
 

@@ -23,7 +23,7 @@ from tests.unit.shared.webhooks.receiving import (
 )
 from tests.unit.shared.webhooks.sources import EXAMPLES
 
-TIME_OUTS = {"slack": 3, "shopify": 5, "github": 10, "event-grid": 30}
+TIME_OUTS = {"slack": 3, "shopify": 5, "twilio": 5, "github": 10, "event-grid": 30}
 """Seconds that a sender waits; the others wait 15 or more."""
 CODES = {
     "bad_signature",
