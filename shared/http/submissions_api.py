@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from shared.http.bodies import check_size, content_of, idempotency_key, read_body, wrong_fields
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json, unavailable
-from shared.intake import traceparent
+from shared.preparation import traceparent
 from shared.services import Services
 from shared.submission import ANSWER_WITHIN_SECONDS, Submission, submit
 from shared.uploads import upload
