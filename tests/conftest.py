@@ -1,5 +1,6 @@
 """Fixtures that start real parts of the local stack, once per test worker."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,13 @@ SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the modules by how long they take; within a folder the (random) order stays as it is."""
     items.sort(key=_turn)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keep the thousands of collected tests, and all that was imported for them, out of every collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def _turn(item: pytest.Item) -> int:
