@@ -1,7 +1,7 @@
 """Work on large bodies: beside the event loop, and on few at the same time, so that memory is bounded.
 
 While it is verified, parsed and stored, a body costs about twice its size, as long strings are not decoded
-(`long_texts`): it is there once, and once more while it is received, or its input is. One of many short values
+(`long_texts`): it is there once, and again while it is received, or its input is. One of many short values
 costs more, up to a bound (`json_memory`).
 """
 
