@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shared.documents.errors import DocumentMissing, DocumentNotAllowed, DocumentTooLarge
 from shared.errors import PermanentError
 from shared.jobs import Job
-from shared.ports import Row, RowKind
+from shared.ports import Pieces, Row, RowKind
 from shared.services import Services
 from shared.tasks.base import TaskInput
 
@@ -32,19 +32,24 @@ class PlacedInput:
 
     ref: str
     row: Row | None = None
-    blob: bytes | None = None
+    blob: bytes | Pieces | None = None
     content_type: str = "application/octet-stream"
 
 
-def place_input(job_id: str, content: bytes, content_type: str | None = None) -> PlacedInput:
+def place_input(job_id: str, content: bytes | Pieces, content_type: str | None = None) -> PlacedInput:
     """Decide where `content` will lie. The reference holds its hash, so that writing it twice is harmless."""
-    sha = hashlib.sha256(content).hexdigest()
-    if len(content) <= INLINE_LIMIT:
+    pieces = [content] if isinstance(content, bytes) else content
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+    sha = digest.hexdigest()
+    if size <= INLINE_LIMIT:
         row = Row(
             kind=RowKind.INPUT,
             key=sha,
-            data={"size": len(content), "content_type": content_type},
-            content=content,
+            data={"size": size, "content_type": content_type},
+            content=b"".join(pieces),
         )
         return PlacedInput(ref=f"{_INLINE}{job_id}/{sha}", row=row)
     return PlacedInput(

@@ -4,7 +4,7 @@ Every port method raises StorageUnavailable or QueueUnavailable (never an SDK's 
 does not answer in time; each call is bounded in time by its adapter.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -210,10 +210,19 @@ class BlobInfo:
     content_type: str | None
 
 
+class Pieces(Protocol):
+    """Content that is made in pieces each time it is read, so that it is never in memory as a whole."""
+
+    @property
+    def size(self) -> int: ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
 class BlobStore(Protocol):
     """Blobs by `container/path`."""
 
-    async def put_if_absent(self, ref: str, content: bytes, content_type: str) -> bool:
+    async def put_if_absent(self, ref: str, content: bytes | Pieces, content_type: str) -> bool:
         """False when a blob of that name exists already; its content stays."""
         ...
 

@@ -49,15 +49,22 @@ class LongText:
 
     __hash__ = None  # type: ignore[assignment]  # as of a list: nobody needs it
 
-    def encoded(self) -> bytes:
-        """The string in UTF-8, made fit to be stored."""
-        encoded = io.BytesIO()
-        for piece in self.pieces():
-            encoded.write(utf8(piece))
-        return encoded.getvalue()
+    def encoded(self) -> "EncodedText":
+        return EncodedText(self, sum(len(utf8(piece)) for piece in self.pieces()))
 
     def in_full(self) -> str:
         return "".join(self.pieces())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedText:
+    """A string of `size` bytes in UTF-8, fit to be stored; made anew, in pieces, each time it is read."""
+
+    text: LongText
+    size: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(utf8, self.text.pieces())
 
 
 def backslashes(body: bytes, start: int, stop: int) -> int:

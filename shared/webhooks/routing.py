@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.pipeline.model import Expression, Route, SourcePolicy
+from shared.ports import Pieces
 from shared.printable import clean_text
 from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
@@ -28,7 +29,7 @@ class Extraction:
     """
 
     input_ref: str | None = None
-    input: bytes | None = field(default=None, repr=False)
+    input: bytes | Pieces | None = field(default=None, repr=False)
     content_type: str | None = None  # of `input`
     user_id: str | None = field(default=None, repr=False)
     kept: bytes | None = field(default=None, repr=False)  # JSON
@@ -72,7 +73,7 @@ def _ref(expression: Expression, event: WebhookEvent) -> str:
     return ref
 
 
-def _input(expression: Expression, event: WebhookEvent) -> tuple[bytes, str]:
+def _input(expression: Expression, event: WebhookEvent) -> tuple[bytes | Pieces, str]:
     found = _found(expression, event)
     if isinstance(found, LongText):
         return found.encoded(), TEXT

@@ -17,6 +17,7 @@ from shared.inputs import (
 )
 from shared.jobs import Job
 from shared.services import Services
+from shared.webhooks.long_texts import LongText
 from tests.support.application import DOCUMENT, build_services, new_job, store
 from tests.support.fakes import World
 
@@ -43,6 +44,19 @@ async def test_an_input_comes_back_as_it_was_placed(world: World, services: Serv
     found = await read_input(services, replace(job, input_ref=placed.ref), LIMIT)
     assert (found.content, found.size, found.content_type) == (b"x" * size, size, "text/plain")
     assert found.own
+
+
+@pytest.mark.parametrize("size", [10, 5000, INLINE_LIMIT, INLINE_LIMIT + 1])
+async def test_an_input_in_pieces_lies_where_the_whole_would(
+    world: World, services: Services, size: int
+) -> None:
+    whole = b"x" * size
+    placed = place_input("job_1", LongText(b'"' + whole + b'"', 1, size + 1).encoded(), "text/plain")
+    expected = place_input("job_1", whole, "text/plain")
+    assert (placed.ref, placed.row) == (expected.ref, expected.row)
+    await store_input(services, placed)
+    stored = [world.blobs.content(ref) for ref in world.blobs.refs()]
+    assert stored == ([whole] if size > INLINE_LIMIT else [])
 
 
 async def test_a_job_that_is_there_keeps_the_inputs_that_it_has(world: World, services: Services) -> None:
