@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from devhost.azurite.install import AzuriteError
 from devhost.functions.worker.choice import WorkerKind
@@ -12,6 +13,13 @@ from devhost.parts import Run
 from tests.support import host_worker
 from tests.support.forking import process as forking
 from tests.support.storage import Azurite, running_azurite
+
+# Slowness is the busy machine's.
+settings.register_profile(
+    "usual", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("usual"), max_examples=1000)
+settings.load_profile("usual")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
