@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 JOBS_QUEUE = os.environ.get("JOBS_QUEUE") or "ai-jobs"
 SWEEP_SCHEDULE = os.environ.get("SWEEP_SCHEDULE") or "0 * * * * *"
+RETENTION_SCHEDULE = os.environ.get("RETENTION_SCHEDULE") or "0 20 * * * *"
 CONNECTION = "ServiceBusConnection"
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.FUNCTION)
@@ -51,6 +52,11 @@ async def webhook(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.receive_webhook(request))
 
 
+@app.route("callbacks/{token}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+async def callback(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.receive_callback(request))
+
+
 @app.route("jobs", methods=["POST"])
 async def submit_job(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("submit_job", request))
@@ -71,6 +77,26 @@ async def get_result(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("get_result", request))
 
 
+@app.route("jobs/{job_id}/cancel", methods=["POST"])
+async def cancel_job(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("cancel_job", request))
+
+
+@app.route("jobs/{job_id}/review", methods=["GET"])
+async def show_review(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("show_review", request))
+
+
+@app.route("jobs/{job_id}/approve", methods=["POST"])
+async def approve_result(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("approve_result", request))
+
+
+@app.route("jobs/{job_id}/reject", methods=["POST"])
+async def reject_result(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("reject_result", request))
+
+
 @app.route("dead-letters", methods=["GET"])
 async def list_cases(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("list_cases", request))
@@ -89,6 +115,11 @@ async def resubmit_case(req: func.HttpRequest) -> func.HttpResponse:
 @app.route("dead-letters/{job_id}/close", methods=["POST"])
 async def close_case(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("close_case", request))
+
+
+@app.route("dead-letters/{job_id}/reconcile", methods=["POST"])
+async def reconcile_case(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("reconcile_case", request))
 
 
 @app.route("health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -122,3 +153,9 @@ async def sweep(timer: func.TimerRequest) -> None:  # noqa: ARG001  the trigger'
     # Nothing is lost by a tick that fails, and one that waits would hold up a shutdown.
     built = await application()
     await built.sweep()
+
+
+@app.timer_trigger("timer", schedule=RETENTION_SCHEDULE)
+async def delete_expired(timer: func.TimerRequest) -> None:  # noqa: ARG001  the trigger's parameter
+    built = await application()
+    await built.delete_expired()

@@ -27,6 +27,13 @@ def broker(folder: StateFolder, queues: Path, port: int, clock: Path | None = No
     return _python("broker", "devhost.servicebus", arguments, folder)
 
 
+def outside(folder: StateFolder, port: int) -> PartSpec:
+    """The providers' stand-in; what happened there is kept in the state folder."""
+    return _python(
+        "outside", "devhost.outside", ["--port", port, "--state", folder.path / "outside.jsonl"], folder
+    )
+
+
 def host(
     folder: StateFolder,
     app: Path,

@@ -1,4 +1,4 @@
-"""The local stack: Azurite, the broker and the Functions host, for `dev.py` and for tests.
+"""The local stack: Azurite, the broker, the Functions host and the outside, for `dev.py` and for tests.
 
 Each part is a process of its own that can be killed, frozen, cut off and restarted alone. Methods block;
 call them through `asyncio.to_thread` where an event loop must go on.
@@ -20,8 +20,9 @@ from devhost.faults.proxy import Proxy
 from devhost.guardian import Guardian
 from devhost.links import Links
 from devhost.local_settings import compose, keys_document, queue_document, settings_document
+from devhost.outside import Remote
 from devhost.parts import PartError, PartSpec, last_lines
-from devhost.ports import free_ports
+from devhost.ports import LOOPBACK, free_ports
 from devhost.stack_options import Part, StackOptions
 from devhost.state_folder import StateFolder
 from devhost.supervisor import Report, Supervised
@@ -33,8 +34,8 @@ _SHOWN_LINES = 20
 _PORT_TAKEN = ("eaddrinuse", "address already in use", "is taken")
 
 
-_STOPPING = (Part.HOST, Part.BROKER, Part.AZURITE)
-_GRACE_SECONDS = {Part.HOST: 65.0, Part.BROKER: 10.0, Part.AZURITE: 15.0}
+_STOPPING = (Part.HOST, Part.OUTSIDE, Part.BROKER, Part.AZURITE)
+_GRACE_SECONDS = {Part.HOST: 65.0, Part.OUTSIDE: 10.0, Part.BROKER: 10.0, Part.AZURITE: 15.0}
 
 
 class Stack:
@@ -60,6 +61,13 @@ class Stack:
         self._guardian: Guardian | None = None
         self._storage_ports = StoragePorts(0, 0, 0)
         self._broker_port = 0
+        self._outside_url = f"http://{LOOPBACK}:1"
+
+    @property
+    def outside(self) -> Remote:
+        """What providers stand there, if the part `OUTSIDE` is there: what they count, and their faults."""
+        self._of(Part.OUTSIDE)
+        return Remote(self._outside_url)
 
     @property
     def proxies(self) -> Mapping[str, Proxy]:
@@ -108,7 +116,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start Azurite, the broker and the host, as far as wanted, each when the one before is ready."""
+        """Start the parts that are wanted, each when the one before is ready."""
         self._folder = StateFolder(self.options.state)
         self._guardian = Guardian()
         self.sources = read_sources(self.options.pipeline) if self.options.pipeline else []
@@ -120,6 +128,7 @@ class Stack:
         start = {
             Part.AZURITE: self._start_storage,
             Part.BROKER: self._start_broker,
+            Part.OUTSIDE: self._start_outside,
             Part.HOST: self._start_host,
         }
         for part in Part:
@@ -127,7 +136,7 @@ class Stack:
                 start[part]()
 
     def stop(self) -> None:
-        """The host drains first, then the broker and Azurite end. Safe to call twice."""
+        """The host drains first, then the others end. Safe to call twice."""
         try:
             for part in _STOPPING:
                 if part in self._parts:
@@ -212,6 +221,10 @@ class Stack:
         self.servicebus = str(ready["connection_string"])
         self._broker_port = int(ready["port"])
 
+    def _start_outside(self) -> None:
+        ready = self._launch(Part.OUTSIDE, lambda folder: recipes.outside(folder, free_ports(1)[0]))
+        self._outside_url = str(ready["url"])
+
     def _start_host(self) -> None:
         options, settings, keys = (
             self.options,
@@ -221,7 +234,7 @@ class Stack:
         self.values = self._compose(*self._addresses_for_host(), self._outside_for_host())
         write_private(settings, settings_document(self.values))
         write_private(keys, keys_document(self._credentials))
-        plugins = ["devhost.faults.plugin"] if options.failpoints else []
+        plugins = (["devhost.faults.plugin"] if options.failpoints else []) + list(options.plugins)
 
         def make(folder: StateFolder) -> PartSpec:
             port = options.http_port or free_ports(1)[0]
@@ -231,7 +244,7 @@ class Stack:
         self.client_url = self._links.host(self.url) if options.proxied else self.url
 
     def _check_settings(self) -> None:
-        values = self._compose("not started yet", "not started yet", self.options.outside)
+        values = self._compose("not started yet", "not started yet", self._addresses_outside())
         if self.options.check is not None:
             self.options.check(values)
 
@@ -260,8 +273,12 @@ class Stack:
         return storage, servicebus
 
     def _outside_for_host(self) -> Mapping[str, str]:
-        outside = self.options.outside
+        outside = self._addresses_outside()
         return self._links.outside(outside) if self.options.proxied else outside
+
+    def _addresses_outside(self) -> dict[str, str]:
+        url = self._outside_url
+        return {name: text.replace("{outside}", url) for name, text in self.options.outside.items()}
 
     def _launch(self, part: Part, make: Callable[[StateFolder], PartSpec]) -> Mapping[str, Any]:
         assert self._folder is not None

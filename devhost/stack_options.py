@@ -9,11 +9,16 @@ from devhost import paths
 
 
 class Part(StrEnum):
-    """The three processes, in the order in which they start."""
+    """The processes, in the order in which they start."""
 
     AZURITE = "azurite"
     BROKER = "broker"
+    OUTSIDE = "outside"
     HOST = "host"
+
+
+AZURE_PARTS = frozenset({Part.AZURITE, Part.BROKER, Part.HOST})
+"""What stands in for Azure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class StackOptions:
     """What to start. Everything the stack writes goes under `state`."""
 
     state: Path = paths.DEFAULT_STATE
-    parts: frozenset[Part] = frozenset(Part)
+    parts: frozenset[Part] = AZURE_PARTS
     """Which to start; the host gets no connection settings for one that is left out."""
     app: Path = paths.ROOT
     pipeline: Path | None = paths.PIPELINE
@@ -33,7 +38,10 @@ class StackOptions:
     extra_settings: Mapping[str, str] = field(default_factory=dict)
     """Laid over all; `{servicebus}` and `{storage}` in a value are replaced by the connection strings."""
     outside: Mapping[str, str] = field(default_factory=dict)
-    """Settings that hold an `http://` address outside the stack: with `proxied`, through a proxy too."""
+    """Settings that hold an `http://` address outside the stack: with `proxied`, through a proxy too.
+
+    `{outside}` in a value is the address of the part `OUTSIDE`.
+    """
     queues: Path = paths.QUEUE_CONFIG
     queue_properties: Mapping[str, object] = field(default_factory=dict)
     """Laid over every queue's properties, such as `{"LockDuration": "PT5S"}`."""
@@ -42,6 +50,8 @@ class StackOptions:
     http_port: int | None = None
     failpoints: bool = False
     """Load the fault plugin into the host; its folder is `Stack.failpoints`."""
+    plugins: tuple[str, ...] = ()
+    """Further modules whose `install` the host calls before it loads the app."""
     proxied: bool = False
     """Put a proxy (`Stack.proxies`) before storage, broker, host and what is outside."""
     clock: bool = False

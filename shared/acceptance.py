@@ -11,7 +11,9 @@ from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
+from shared.notify.outbox import owed
 from shared.ports import Row
+from shared.retention.ports import Left, ended
 from shared.services import Services
 
 
@@ -86,15 +88,18 @@ class Acceptor:
         if not same_body:
             await services.jobs.add_row(existing.job_id, _flag(services, existing, job.body_sha256))
         if existing.final or existing.case_filed or existing.release > job.release:
-            await services.open_index.remove(job.job_id, job.release)
+            if existing.release > job.release or await owed(services, existing) is None:
+                await services.open_index.remove(job.job_id, job.release)
         elif existing.state is JobState.QUEUED and existing.claim == 0:
             # The turn's own message id: had it been sent, duplicate detection drops this one.
             await self._send(existing)
+        if existing.inputs_gone:  # the repeat has just stored its input again
+            await services.retention.put(ended(existing, Left.INPUTS))
         return Acceptance(job.job_id, duplicate=True, same_body=same_body)
 
     async def _send(self, job: Job) -> None:
         await reach(Point.INTAKE_BEFORE_SEND)
-        await self._services.bus.send(JobMessage.for_job(job))
+        await self._services.bus.send(JobMessage.for_job(job), at=job.not_before)
         await reach(Point.INTAKE_AFTER_SEND)
 
 

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from shared.deadletters.handler import DeadLetterHandler
-from shared.http import cases_api, jobs_api, submissions_api, webhooks_api
+from shared.http import callbacks_api, cases_api, jobs_api, reviews_api, submissions_api, webhooks_api
 from shared.http.exchange import HttpAnswer, HttpRequest
 from shared.http.health import Health
 from shared.intake import Intake
+from shared.retention.run import Retention
 from shared.services import Services
 from shared.sweep import Sweep
 from shared.worker.run import Worker
@@ -19,10 +20,15 @@ ROUTES: Mapping[str, Route] = {
     "put_input": submissions_api.put_input,
     "get_job": jobs_api.get_job,
     "get_result": jobs_api.get_result,
+    "cancel_job": jobs_api.cancel_job,
+    "show_review": reviews_api.show_review,
+    "approve_result": reviews_api.approve,
+    "reject_result": reviews_api.reject,
     "list_cases": cases_api.list_cases,
     "show_case": cases_api.show_case,
     "resubmit_case": cases_api.resubmit_case,
     "close_case": cases_api.close_case,
+    "reconcile_case": cases_api.reconcile_case,
 }
 """The keyed routes, by the name of their function."""
 
@@ -36,11 +42,15 @@ class Application:
         self._worker = Worker(services)
         self._dead_letters = DeadLetterHandler(services)
         self._sweep = Sweep(services)
+        self._retention = Retention(services)
         self._health = Health(services)
         self._closers = closers
 
     async def receive_webhook(self, request: HttpRequest) -> HttpAnswer:
         return await webhooks_api.receive_webhook(self._intake, request)
+
+    async def receive_callback(self, request: HttpRequest) -> HttpAnswer:
+        return await callbacks_api.receive_callback(self.services, request)
 
     async def serve(self, route: str, request: HttpRequest) -> HttpAnswer:
         """One of ROUTES."""
@@ -59,6 +69,9 @@ class Application:
 
     async def sweep(self) -> None:
         await self._sweep.run()
+
+    async def delete_expired(self) -> None:
+        await self._retention.run()
 
     async def aclose(self) -> None:
         for close in self._closers:

@@ -3,15 +3,21 @@
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from shared import VERSION
 from shared.errors import ConfigurationError, where_raised
 
 if TYPE_CHECKING:
+    from shared.ai.provider import Summarizer
+    from shared.ai.providers import ApiAddress
     from shared.application import Application
+    from shared.pipeline import Pipeline
+    from shared.settings import Settings
     from shared.tasks.base import Task
+
+    Closer = Callable[[], Awaitable[None]]
 
 log = logging.getLogger("afterhook.bootstrap")
 HOLD_TRIES = 10
@@ -58,6 +64,8 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.access import PrefixAccess
     from shared.adapters.alerts import WebhookAlerts
     from shared.adapters.blobs import Blobs
+    from shared.adapters.breakers_table import BreakersTable
+    from shared.adapters.budgets_table import BudgetsTable
     from shared.adapters.cases_table import CasesTable
     from shared.adapters.clock import SystemClock, SystemRandomness
     from shared.adapters.connections import Connections
@@ -65,30 +73,34 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.adapters.jobs_table import JobsTable
     from shared.adapters.key_sets import KeySets
     from shared.adapters.open_table import OpenTable
+    from shared.adapters.posts import WebhookPosts
+    from shared.adapters.retention_table import RetentionTable
     from shared.adapters.servicebus import ServiceBusQueue
+    from shared.adapters.slots_table import SlotsTable
     from shared.adapters.telemetry import StructuredTelemetry
-    from shared.ai.builtin import BuiltinSummarizer
     from shared.application import Application
     from shared.configuration import load_configuration
-    from shared.documents.reader import DocumentReader
     from shared.intake import Intake
+    from shared.limits.breakers import Breakers
+    from shared.notify.notifier import SignedNotifier
     from shared.services import Services
-    from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
     from shared.webhooks.secrets import SourceSecrets
 
     configuration = load_configuration(environ)
     settings, pipeline = configuration.settings, configuration.pipeline
     connections = Connections.from_environ(environ)
     telemetry, randomness = StructuredTelemetry(), SystemRandomness()
-    tasks: dict[str, Task] = {}
-    if policy := pipeline.tasks.get(SummarizeDocument.name):
-        tasks[SummarizeDocument.name] = SummarizeDocument(
-            reader=DocumentReader(),
-            summarizer=BuiltinSummarizer(),
-            limits=SummarizeLimits(max_document_bytes=policy.max_document, max_sentences=policy.sentences),
-        )
+    tasks, task_closers = _tasks(settings, pipeline)
     bus = ServiceBusQueue(connections, settings.jobs_queue)
     alerts = WebhookAlerts(settings.alert_webhook_url, telemetry)
+    posts, clock = WebhookPosts(settings.private_hosts), SystemClock()
+    notifier = SignedNotifier(
+        posts,
+        clock,
+        environ,
+        allowed_hosts=pipeline.outbound.allowed_hosts,
+        private_hosts=settings.private_hosts,
+    )
     services = Services(
         settings=settings,
         pipeline=pipeline,
@@ -97,10 +109,15 @@ def build(environ: Mapping[str, str]) -> "Application":
         cases=CasesTable(connections, randomness),
         groups=GroupsTable(connections, randomness),
         blobs=Blobs(connections),
+        retention=RetentionTable(connections),
         bus=bus,
         alerts=alerts,
+        notifier=notifier,
+        breakers=Breakers(BreakersTable(connections, randomness), clock, randomness),
+        budgets=BudgetsTable(connections),
+        slots=SlotsTable(connections, randomness),
         telemetry=telemetry,
-        clock=SystemClock(),
+        clock=clock,
         randomness=randomness,
         access=PrefixAccess(pipeline),
         tasks=tasks,
@@ -108,5 +125,58 @@ def build(environ: Mapping[str, str]) -> "Application":
         app_version=VERSION,
     )
     key_sets = KeySets()
-    closers = (bus.aclose, alerts.aclose, key_sets.aclose, connections.aclose)
+    closers = (bus.aclose, alerts.aclose, posts.aclose, key_sets.aclose, *task_closers, connections.aclose)
     return Application(services, Intake(services, SourceSecrets(environ), key_sets), closers)
+
+
+def _tasks(settings: "Settings", pipeline: "Pipeline") -> "tuple[dict[str, Task], tuple[Closer, ...]]":
+    """The tasks that the pipeline has a table for, and what closes their clients."""
+    from shared.adapters.downloads import LinkDownloads
+    from shared.adapters.openai_client import OpenAIClient
+    from shared.adapters.openai_summarizer import OpenAISummarizer
+    from shared.adapters.openai_videos import OpenAIVideos, VideoApi
+    from shared.ai.builtin import BuiltinSummarizer
+    from shared.ai.providers import models_address, videos_address
+    from shared.documents.reader import DocumentReader
+    from shared.pipeline.policies import PricePolicy
+    from shared.tasks.generate_video import GenerateVideo
+    from shared.tasks.options import GenerateVideoOptions, SummarizeDocumentOptions
+    from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
+
+    tasks: dict[str, Task] = {}
+    closers: list[Closer] = []
+
+    def client(address: "ApiAddress") -> OpenAIClient:
+        made = OpenAIClient(address)
+        closers.append(made.aclose)
+        return made
+
+    def price(model: str) -> PricePolicy:
+        return pipeline.prices.get(model, PricePolicy())
+
+    if policy := pipeline.tasks.get(SummarizeDocument.name):
+        assert isinstance(policy.options, SummarizeDocumentOptions)
+        summarizer: Summarizer = BuiltinSummarizer()
+        if (models := models_address(settings)) is not None:
+            model = settings.ai_model or ""
+            summarizer = OpenAISummarizer(client(models), model, price(model))
+        limits = SummarizeLimits(
+            max_document_bytes=policy.options.max_document, max_sentences=policy.options.sentences
+        )
+        tasks[SummarizeDocument.name] = SummarizeDocument(DocumentReader(), summarizer, limits)
+    if policy := pipeline.tasks.get(GenerateVideo.name):
+        options = policy.options
+        assert isinstance(options, GenerateVideoOptions)
+        downloads = LinkDownloads(settings.private_hosts)
+        closers.append(downloads.aclose)
+        api = VideoApi(
+            key_window=options.key_window,
+            link_hosts=tuple(options.link_hosts),
+            pass_callback_url=options.pass_callback_url,
+        )
+        videos = videos_address(settings)
+        provider = None if videos is None else OpenAIVideos(client(videos), api)
+        tasks[GenerateVideo.name] = GenerateVideo(
+            options, provider, downloads, price(options.model).second_micros
+        )
+    return tasks, tuple(closers)

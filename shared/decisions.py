@@ -1,14 +1,17 @@
-"""What follows a failed attempt: one pure decision of (failure, attempt, policy, now).
+"""What follows when a run did not succeed: one pure decision of (failure, job, policies, now).
 
-Every task type there is now is safe to repeat: it reads a document and asks a model. A failure is
-therefore retried when it is transient and attempts and deadline are left, and put before a person otherwise.
+The job carries what matters of its effects (`open_effects`). docs/decision-table.md has the table.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shared.calls.calling import BudgetExceeded, MustWait
+from shared.calls.failures import CallFailed, FailureKind
+from shared.calls.resting import RESTING, TriedInVain
 from shared.errors import (
     AfterhookError,
+    JobCancelled,
     OutcomeUnknownError,
     PermanentError,
     TaskFailed,
@@ -16,7 +19,9 @@ from shared.errors import (
     UnknownTask,
 )
 from shared.jobs import Category, Job
-from shared.retry import RetryPolicy, delay_before
+from shared.pipeline.policies import PollPolicy
+from shared.retry import RetryPolicy, delay_before, spread
+from shared.tasks.base import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,33 @@ class RetryAfter:
     """Try again after `delay`; the attempt is spent."""
 
     delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AskAt:
+    """The outcome is unknown and the provider can be asked: do so then. No attempt is spent."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LookAt:
+    """The outside works on it: look again then. No attempt is spent."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """Something rests or is full: come back then, as if this run had not begun."""
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Somebody asked for an end, and nothing is open that would be forgotten by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +67,120 @@ class Bury:
     message: str
 
 
-Decision = RetryAfter | Bury
+Decision = RetryAfter | AskAt | LookAt | PutOff | Cancel | Bury
+_FIX_INPUT = frozenset({400, 404, 413, 415, 422})
+"""A provider's refusals that speak of the request; 401, 403 and the rest speak of us."""
 
 
-def decide(error: AfterhookError, job: Job, policy: RetryPolicy, now: datetime, fraction: float) -> Decision:
-    """Decide for `job`, whose running attempt ended with `error`. `fraction` in [0, 1) is the jitter."""
-    if isinstance(error, OutcomeUnknownError):
-        return Bury(Category.RECONCILE, error.code, str(error))
-    if isinstance(error, TaskFailed | UnknownTask):
-        return Bury(Category.MANUAL_REVIEW, error.code, str(error))
-    if isinstance(error, PermanentError):
-        return Bury(Category.FIX_INPUT, error.code, str(error))
-    if not isinstance(error, TransientError):
-        return Bury(Category.MANUAL_REVIEW, error.code, str(error))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the task's policy says of retries and waits."""
+
+    retry: RetryPolicy
+    poll: PollPolicy
+
+
+def decide(
+    ended: AfterhookError | Waiting, job: Job, rules: Rules, now: datetime, fraction: float
+) -> Decision:
+    """Decide for `job`, whose run ended so. `fraction` in [0, 1) is the jitter."""
+    if isinstance(ended, JobCancelled) or (job.cancel_requested and not job.open_effects):
+        return Cancel()
+    match ended:
+        case MustWait():
+            return _put_off(ended, job, rules, now, fraction)
+        case TriedInVain() if ended.outage:
+            wait = MustWait(RESTING, ended.until)
+            return _put_off(wait, job, rules, now, fraction)
+        case Waiting():
+            return _wait(ended, job, rules, now, fraction)
+        case OutcomeUnknownError():
+            return _ask(ended, job, rules, now, fraction)
+        case CallFailed(kind=FailureKind.REJECTED):
+            return _bury(job, _category(ended), ended)
+        case TransientError() | CallFailed():
+            return _retry(ended, job, rules.retry, now, fraction)
+        case _:
+            return _bury(job, _category(ended), ended)
+
+
+def _category(error: AfterhookError) -> Category:
+    """Who can do something about an error that no repeat mends."""
+    match error:
+        case CallFailed() if error.status in _FIX_INPUT:
+            return Category.FIX_INPUT
+        case BudgetExceeded():
+            return Category.BUDGET
+        case TaskFailed() | UnknownTask():
+            return Category.MANUAL_REVIEW
+        case PermanentError():
+            return Category.FIX_INPUT
+        case _:
+            return Category.MANUAL_REVIEW
+
+
+def _bury(job: Job, category: Category, error: AfterhookError, more: str = "") -> Bury:
+    """An open effect outweighs every other reason: whatever is done next needs its outcome first."""
+    text = f"{error} {more}".strip()
+    if job.open_effects:
+        names = ", ".join(job.open_effects)
+        return Bury(Category.RECONCILE, error.code, f"{text} The outcome of {names} is not known.")
+    return Bury(category, error.code, text)
+
+
+def _retry(
+    error: TransientError | CallFailed, job: Job, policy: RetryPolicy, now: datetime, fraction: float
+) -> Decision:
     spent = job.attempt + 1
     if spent >= policy.attempts:
-        return Bury(Category.MANUAL_REVIEW, error.code, f"{error} All {policy.attempts} attempts are spent.")
+        return _bury(job, Category.MANUAL_REVIEW, error, f"All {policy.attempts} attempts are spent.")
     delay = delay_before(policy, spent, fraction, error.retry_after)
     if now + delay > job.released_at + policy.deadline:
-        return Bury(
-            Category.MANUAL_REVIEW, error.code, f"{error} The next attempt would be past the deadline."
-        )
+        return _bury(job, Category.MANUAL_REVIEW, error, "The next attempt would be past the deadline.")
     return RetryAfter(delay)
+
+
+def _put_off(wait: MustWait, job: Job, rules: Rules, now: datetime, fraction: float) -> Decision:
+    """Spread over the time that is waited for, or all that wait would come at once."""
+    until = max(wait.until, now)
+    until += spread(until - now, rules.retry.jitter, fraction)
+    if until > job.released_at + rules.retry.deadline:
+        return _bury(job, Category.MANUAL_REVIEW, wait, "The end of it would be past the deadline.")
+    return PutOff(until, wait.reason)
+
+
+def _wait(waiting: Waiting, job: Job, rules: Rules, now: datetime, fraction: float) -> Decision:
+    at = _next_look(job, rules.poll, now, fraction, waiting.retry_after)
+    if at is None:
+        overdue = ResultOverdue()
+        return _bury(job, Category.MANUAL_REVIEW, overdue)
+    return LookAt(at)
+
+
+def _ask(unknown: OutcomeUnknownError, job: Job, rules: Rules, now: datetime, fraction: float) -> Decision:
+    if unknown.ask_at is None:
+        return Bury(Category.RECONCILE, unknown.code, f"{unknown} The provider cannot be asked.")
+    at = _next_look(job, rules.poll, now, fraction, unknown.ask_at - now)
+    if at is None:
+        return Bury(Category.RECONCILE, unknown.code, f"{unknown} It was asked in vain until the deadline.")
+    return AskAt(at)
+
+
+def _next_look(
+    job: Job, poll: PollPolicy, now: datetime, fraction: float, floor: timedelta | None
+) -> datetime | None:
+    """When to look next; None if the wait has lasted too long."""
+    delay = poll.backoff.delay(job.waits + 1)
+    if floor is not None:
+        delay = max(delay, floor)
+    at = now + delay + spread(delay, poll.jitter, fraction)
+    since = job.waiting_since or now
+    if now >= since + poll.deadline:
+        return None
+    return min(at, max(since + poll.deadline, now + (floor or timedelta(0))))
+
+
+class ResultOverdue(PermanentError):
+    """The outside did not finish in time. See there what became of it, then resubmit or close."""
+
+    code = "result_overdue"

@@ -5,7 +5,7 @@ personal data, because they are shown to operators and written to logs.
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import ClassVar
@@ -50,6 +50,29 @@ class OutcomeUnknownError(AfterhookError):
 
     code: ClassVar[str] = "outcome_unknown"
 
+    def __init__(self, message: str | None = None, *, ask_at: datetime | None = None) -> None:
+        """`ask_at` is when the provider can tell; None where it cannot be asked."""
+        super().__init__(message)
+        self.ask_at = ask_at
+
+
+class JobCancelled(AfterhookError):
+    """Somebody cancelled the job while it ran; nothing further is done."""
+
+    code: ClassVar[str] = "cancelled"
+
+
+class ClaimLost(AfterhookError):
+    """Another worker, or a person, has taken over the job: this run no longer counts."""
+
+    code: ClassVar[str] = "claim_lost"
+
+
+class EffectChanged(AfterhookError):
+    """The task asks for another effect than the one it had done before. This is a fault of the task."""
+
+    code: ClassVar[str] = "effect_changed"
+
 
 class StorageUnavailable(TransientError):
     """The storage account did not answer, or not in time."""
@@ -67,6 +90,12 @@ class AttemptTimedOut(TransientError):
     """The task did not finish within its attempt timeout."""
 
     code: ClassVar[str] = "attempt_timed_out"
+
+
+class NoTimeLeft(TransientError):
+    """The attempt's time was nearly up, so a call to the outside was not begun."""
+
+    code: ClassVar[str] = "no_time_left"
 
 
 class TaskFailed(PermanentError):

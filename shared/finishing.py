@@ -1,4 +1,5 @@
-"""Tidying up once a release needs nobody any more: the lists are set right, then its open row goes.
+"""Tidying up once a release needs nobody any more: what is owed is told, the lists are set right, and last
+its open row goes.
 
 The open row goes last, so that whatever a crash leaves undone is found again by the sweep.
 """
@@ -8,15 +9,65 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from shared.errors import QueueUnavailable
+from shared.failpoints import Point, reach
 from shared.jobs import Job, JobState
+from shared.messages import JobMessage
+from shared.notify.delivery import TryAgain, deliver
+from shared.notify.outbox import owed
 from shared.ports import Case, CaseState, RowKind
+from shared.retention.ports import ended
 from shared.services import Services
 
 
 async def finish(services: Services, job: Job, release: int) -> None:
-    """Settle the list of cases, then remove the open row of `release`. Repeatable."""
+    """Deliver what the outbox holds, then tidy up. Repeatable.
+
+    What could not be delivered keeps the open row of `release`, and the job's message comes again for the
+    next attempt. Called for messages only: whoever asks in a request or a timer must not wait for a receiver
+    (see `tidy`).
+    """
+    if release < job.release or await _told(services, job):
+        await tidy(services, job, release)
+    else:
+        await settle_cases(services, job)
+
+
+async def announce(services: Services, job: Job) -> None:
+    """Deliver what the filed dead job owes; its open row goes once nothing is owed. Repeatable."""
+    if await owed(services, job) is not None and await _told(services, job):
+        await services.open_index.remove(job.job_id, job.release)
+
+
+async def _told(services: Services, job: Job) -> bool:
+    """Whether nothing is owed any more after an attempt; otherwise the message comes again for the next."""
+    delivery = await deliver(services, job)
+    if isinstance(delivery, TryAgain):
+        await come_again(services, job, f"notify-{delivery.at:%Y%m%dT%H%M%S}", delivery.at)
+        return False
+    return True
+
+
+async def tidy(services: Services, job: Job, release: int) -> None:
+    """Settle the cases, note that the job ended, then remove the open row of `release`. Repeatable."""
     await settle_cases(services, job)
+    if job.final:
+        await services.retention.put(ended(job))
+    await reach(Point.FINISH_BEFORE_OPEN_ROW)
     await services.open_index.remove(job.job_id, release)
+
+
+async def come_again(services: Services, job: Job, suffix: str, at: datetime | None = None) -> None:
+    """Repeat the job's message for `at`; while the bus is away leave it to the sweep.
+
+    `suffix` is the same for the same attempt, so that duplicate detection keeps messages from multiplying
+    where a crash repeats this.
+    """
+    try:
+        await services.bus.send(JobMessage.for_job(job), at=at, suffix=suffix)
+    except QueueUnavailable:
+        services.telemetry.count("queue_away", where="finish")
+    await reach(Point.NOTIFY_AFTER_NUDGE)
 
 
 async def settle_cases(services: Services, job: Job) -> None:

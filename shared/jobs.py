@@ -93,6 +93,14 @@ class StoredResult:
     size: int
 
 
+class Review(StrEnum):
+    """Whether a finished job's result may be shown, for tasks that publish after a person's look."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One job's row."""
@@ -122,6 +130,13 @@ class Job:
     failure: Failure | None = None
     result: StoredResult | None = None
     case_release: int | None = None  # the release whose case is filed
+    open_effects: tuple[str, ...] = ()  # actions whose intent stands without a result, as in the ledger
+    waits: int = 0  # polls, or questions about an unknown outcome, one after the other
+    waiting_since: datetime | None = None  # since when the outside works on it, or an outcome is unknown
+    cancel_requested: bool = False  # honoured before the next effect
+    review: Review | None = None
+    inputs_gone: bool = False  # deleted after the configured time
+    result_gone: bool = False  # likewise
 
     @property
     def final(self) -> bool:

@@ -39,6 +39,8 @@ class RowKind(StrEnum):
     ATTEMPT = "attempt"
     DECISION = "decision"
     INPUT = "input"
+    EFFECT = "effect"
+    OUTBOX = "outbox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,10 @@ class JobStore(Protocol):
     async def rows(self, job_id: str, kind: RowKind) -> list[Row]: ...
 
     async def row(self, job_id: str, kind: RowKind, key: str) -> Row | None: ...
+
+    async def delete_row(self, job_id: str, kind: RowKind, key: str) -> None:
+        """Delete if present."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +236,10 @@ class BlobStore(Protocol):
 
     async def read(self, ref: str, *, max_bytes: int) -> bytes | None:
         """The content, or None when there is none. Raises ValueError when larger than `max_bytes`."""
+        ...
+
+    async def delete_below(self, folder: str) -> None:
+        """Delete every blob whose name begins with `folder`, a `container/path/` that ends with a slash."""
         ...
 
 

@@ -39,6 +39,7 @@ class Preparer:
         job_id = job_id_for(policy.name, event.account, event.event_id)
         found, places, digest = await aside(event.raw, lambda: _read(policy, route, event, job_id))
         key = self._pseudonym_key(policy)
+        start = now if route.delay is None else now + route.delay
         job = Job(
             job_id=job_id,
             source=policy.name,
@@ -52,7 +53,8 @@ class Preparer:
             traceparent=traceparent(headers),
             created_at=now,
             updated_at=now,
-            released_at=now,
+            released_at=start,
+            not_before=None if route.delay is None else start,
             event_time=event.event_time,
         )
         note = found.problem

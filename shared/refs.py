@@ -37,6 +37,14 @@ def parse_ref(ref: str) -> BlobRef:
     return BlobRef(container, path)
 
 
+def parse_folder(folder: str) -> tuple[str, str]:
+    """Container and path of a `container/path/`. Raises ValueError when it names no folder in a container."""
+    if not folder.endswith("/"):
+        raise ValueError("A folder ends with a slash.")
+    parsed = parse_ref(folder.removesuffix("/"))
+    return parsed.container, parsed.path + "/"
+
+
 def _check_path(path: str) -> None:
     if len(path.encode("utf-16-le", "surrogatepass")) // 2 > _MAX_PATH:
         raise ValueError(f"The path is longer than {_MAX_PATH} characters.")

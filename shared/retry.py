@@ -62,4 +62,9 @@ def delay_before(
     if retry_after is not None:
         delay = max(delay, retry_after)
     delay = min(delay, LONGEST_DELAY)
-    return delay + delay * (policy.jitter * fraction)
+    return delay + spread(delay, policy.jitter, fraction)
+
+
+def spread(delay: timedelta, jitter: float, fraction: float) -> timedelta:
+    """What chance adds to `delay`: at most `jitter` of it, with `fraction` in [0, 1)."""
+    return delay * (jitter * fraction)

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.jobs import Job
+from shared.limits.breakers import Breakers
+from shared.limits.ports import BudgetStore, SlotStore
+from shared.notify.notifier import Notifier
 from shared.pipeline import Pipeline
 from shared.ports import (
     AccessPolicy,
@@ -21,6 +24,7 @@ from shared.ports import (
     RowKind,
     Telemetry,
 )
+from shared.retention.ports import RetentionIndex
 from shared.settings import Settings
 from shared.tasks.base import Task
 from shared.webhooks.large_bodies import LargeBodies
@@ -35,8 +39,13 @@ class Services:
     cases: CaseStore
     groups: GroupStore
     blobs: BlobStore
+    retention: RetentionIndex
     bus: MessageBus
     alerts: AlertSink
+    notifier: Notifier
+    breakers: Breakers
+    budgets: BudgetStore
+    slots: SlotStore
     telemetry: Telemetry
     clock: Clock
     randomness: Randomness

@@ -13,9 +13,10 @@ from shared.deadletters.alerting import alert
 from shared.deadletters.filing import file_case
 from shared.errors import Conflict, QueueUnavailable, StorageUnavailable, where_raised
 from shared.failpoints import Point, reach
-from shared.finishing import finish
+from shared.finishing import tidy
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
+from shared.notify.outbox import owed
 from shared.nudges import nudge
 from shared.ports import OpenEntry, Snapshot
 from shared.services import Services
@@ -62,15 +63,30 @@ def too_fresh(entry: OpenEntry, now: datetime, grace: timedelta) -> bool:
     return now < last + max(pause, grace)
 
 
-def inspect(entry: OpenEntry, snapshot: Snapshot | None, now: datetime, grace: timedelta) -> Finding:
-    """Decide what an open row that is no longer fresh needs. `now` is storage time if known."""
-    if snapshot is not None and snapshot.job.final:
-        return Finish()
+def over(entry: OpenEntry, job: Job) -> bool:
+    """Whether the row's release has ended, so that at most the telling of it is left to do."""
+    return job.final or entry.release < job.release or (entry.release == job.release and job.case_filed)
+
+
+def inspect(
+    entry: OpenEntry,
+    snapshot: Snapshot | None,
+    now: datetime,
+    grace: timedelta,
+    owed_at: datetime | None = None,
+) -> Finding:
+    """Decide what an open row that is no longer fresh needs. `now` is storage time if known.
+
+    `owed_at` is when an announcement of the release that is over is due, if one is owed: a message that is
+    on its way then delivers it.
+    """
+    if snapshot is not None and over(entry, snapshot.job):
+        if owed_at is None:
+            return Finish()
+        return Leave() if now < owed_at + grace else Nudge()
     if snapshot is None or entry.release > snapshot.job.release:
         return RemoveOrphan() if now - entry.written_at > ORPHAN_AGE else Leave()
     job = snapshot.job
-    if entry.release < job.release or job.case_filed:
-        return Finish()
     if job.state is JobState.DEAD:
         return File()
     if now < _quiet_until(job) + grace:
@@ -137,7 +153,7 @@ class Sweep:
         try:
             snapshot = await services.jobs.load(entry.job_id)
             now = snapshot.read_at if snapshot else services.clock.now()
-            finding = inspect(entry, snapshot, now, grace)
+            finding = inspect(entry, snapshot, now, grace, await self._owed_at(entry, snapshot))
             if not (isinstance(finding, Nudge) and run.bus_away):
                 run.nudged += await self._act(entry, snapshot, finding)
         except StorageUnavailable:
@@ -150,6 +166,12 @@ class Sweep:
             services.telemetry.count("sweep_failures")
             log.error("sweep of %s: %s at %s", entry.job_id, type(error).__name__, where_raised(error))
 
+    async def _owed_at(self, entry: OpenEntry, snapshot: Snapshot | None) -> datetime | None:
+        if snapshot is None or entry.release < snapshot.job.release or not over(entry, snapshot.job):
+            return None
+        announcement = await owed(self._services, snapshot.job)
+        return None if announcement is None else announcement.due_at
+
     async def _act(self, entry: OpenEntry, snapshot: Snapshot | None, finding: Finding) -> bool:
         """Do what was found; whether it was a nudge."""
         services = self._services
@@ -160,7 +182,7 @@ class Sweep:
                 await services.open_index.remove(entry.job_id, entry.release, version=entry.version)
             case Finish():
                 assert snapshot is not None
-                await finish(services, snapshot.job, entry.release)
+                await tidy(services, snapshot.job, entry.release)
             case File():
                 assert snapshot is not None
                 await file_case(services, snapshot)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from devhost import paths
+from devhost import paths, stand_ins
 from devhost.azurite import install
 from devhost.commands.curl import ready_curl, variables
 from devhost.commands.running import noted
@@ -15,6 +15,7 @@ from devhost.ports import is_free
 from devhost.progress import say, step
 from devhost.provision import provision
 from devhost.stack import Part, Stack, StackOptions
+from devhost.stack_options import AZURE_PARTS
 from devhost.system import SYSTEM
 from devhost.tour.client import Client, TourError
 
@@ -39,6 +40,9 @@ def main(arguments: Sequence[str]) -> int:
             settings=options.settings.resolve() if options.settings else None,
             http_port=options.port,
             failpoints=options.failpoints,
+            parts=AZURE_PARTS | {Part.OUTSIDE} if options.outside else AZURE_PARTS,
+            outside=stand_ins.ADDRESSES if options.outside else {},
+            extra_settings=stand_ins.SETTINGS if options.outside else {},
         )
     )
     try:
@@ -89,6 +93,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=_port, metavar="N", help="the HTTP port (default: a free one)")
     parser.add_argument(
+        "--outside",
+        action="store_true",
+        help="stand-ins for model, video and message providers too, and the app's settings for them",
+    )
+    parser.add_argument(
         "--failpoints",
         action="store_true",
         help="load the fault tools; their folder is failpoints/ under --state",
@@ -115,6 +124,8 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         f"Storage       {stack.storage}",
         f"Logs          {stack.log(Part.HOST).parent}",
     ]
+    if Part.OUTSIDE in stack.options.parts:
+        lines.append(f"Outside       {stack.outside.url}   (what happened there: /control/effects)")
     lines += [f"Secret of {name}: {secret}" for name, secret in stack.secrets.items()]
     lines += [
         f"Setting {setting} of {source.name}: {stack.values[setting]}"
@@ -136,6 +147,7 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
 
 def description(stack: Stack) -> dict[str, object]:
     """What `up --json` prints."""
+    outside = {"outside": stack.outside.url} if Part.OUTSIDE in stack.options.parts else {}
     return {
         "url": stack.url,
         "operator_key": stack.operator_key,
@@ -143,4 +155,5 @@ def description(stack: Stack) -> dict[str, object]:
         "storage": stack.storage,
         "secrets": stack.secrets,
         "pids": stack.pids,
+        **outside,
     }

@@ -12,11 +12,12 @@ from shared.adapters.connections import Connections
 from shared.adapters.guard import CALL_SECONDS, Answered
 from shared.errors import StorageUnavailable
 from shared.ports import BlobInfo, Pieces
-from shared.refs import BlobRef, parse_ref
+from shared.refs import BlobRef, parse_folder, parse_ref
 
 T = TypeVar("T")
 _NOT_FOUND, _CONFLICT, _CHANGED = 404, 409, 412
 _TRIES = 3
+_LISTED = 100
 _BYTES_PER_SECOND = 1024 * 1024  # the slowest transfer that still counts as an answer
 
 
@@ -85,6 +86,36 @@ class Blobs:
                 if answer.status == _NOT_FOUND:
                     return None
         raise StorageUnavailable("A blob was replaced again and again while it was read.")
+
+    async def delete_below(self, folder: str) -> None:
+        """As the port says; what is added meanwhile may stay."""
+        container, path = parse_folder(folder)
+        while names := await self._names(container, path):
+            for name in names:
+                await self._delete(BlobRef(container, name))
+
+    async def _names(self, container: str, path: str) -> list[str]:
+        """The first page of names that begin with `path`."""
+
+        async def first_page() -> list[str]:
+            client = self._connections.blobs().get_container_client(container)
+            pager = client.list_blob_names(name_starts_with=path, results_per_page=_LISTED).by_page()
+            async for page in pager:
+                return [name async for name in page]
+            return []
+
+        try:
+            return await self._connections.blob_guard.call(first_page, expect={_NOT_FOUND})
+        except Answered:
+            return []
+
+    async def _delete(self, ref: BlobRef) -> None:
+        try:
+            await self._call(
+                ref, lambda blob: blob.delete_blob(delete_snapshots="include"), expect={_NOT_FOUND}
+            )
+        except Answered:
+            return  # gone already
 
     async def _put(self, ref: BlobRef, content: bytes | Pieces, content_type: str) -> bool | None:
         """True when stored, False when there was one, None when its container is missing."""

@@ -86,6 +86,11 @@ class JobsTable:
         found = await self._table.get(job_id, wanted)
         return None if found is None else read_row(found.columns)
 
+    async def delete_row(self, job_id: str, kind: RowKind, key: str) -> None:
+        wanted = row_key(kind, key)
+        if key_is_valid(job_id) and key_is_valid(wanted):
+            await self._table.delete(job_id, wanted)
+
     async def _get(self, job_id: str) -> tuple[Found, datetime] | None:
         return await self._table.get_timed(job_id, JOB_KEY) if key_is_valid(job_id) else None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shared.ai.extractive import choose_sentences
 from shared.ai.provider import Summary
+from shared.calls.calling import ProviderCalls
 
 LABEL = "Extractive summary: sentences taken from the document, no model was used."
 
@@ -16,7 +17,7 @@ class BuiltinSummarizer:
     max_characters: int = 1_200
     """Of the whole summary; one sentence always stays."""
 
-    async def summarize(self, text: str, *, sentences: int) -> Summary:
+    async def summarize(self, text: str, *, sentences: int, calls: ProviderCalls) -> Summary:  # noqa: ARG002 - no calls
         """Choose up to `sentences` sentences, in the document's order.
 
         In a thread: the work is linear in a text whose length its reader bounds, and is pure Python, so the

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from shared.calls.calling import ProviderCalls
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -13,7 +15,7 @@ class Summary:
     """The summary's sentences in their order."""
     provider: str
     method: str
-    """`extractive`: sentences taken from the document."""
+    """`extractive`: sentences taken from the document; `abstractive`: written by a model."""
     label: str
     """One sentence for the reader about what this is."""
 
@@ -21,9 +23,10 @@ class Summary:
 class Summarizer(Protocol):
     """Summarises text. What blocks or computes long does so off the event loop."""
 
-    async def summarize(self, text: str, *, sentences: int) -> Summary:
+    async def summarize(self, text: str, *, sentences: int, calls: ProviderCalls) -> Summary:
         """Return a summary of at most `sentences` sentences (one at least) of a text that has words.
 
-        Raises a `TransientError` or `PermanentError` that quotes nothing of the text.
+        A model is asked through `calls`, whose errors pass through. Raises else a `TransientError` or
+        `PermanentError` that quotes nothing of the text.
         """
         ...

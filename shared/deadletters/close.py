@@ -9,17 +9,15 @@ from dataclasses import replace
 
 from shared.deadletters.decisions import (
     Decision,
+    begin,
     check_written,
-    decidable,
     decision_row,
     fingerprint_of_request,
-    load_job,
-    repeated,
 )
-from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
+from shared.deadletters.refusals import AlreadyDone, CaseNotFound
 from shared.errors import Conflict
 from shared.failpoints import Point, reach
-from shared.finishing import finish
+from shared.finishing import tidy
 from shared.jobs import JobState
 from shared.ports import Case, CaseState
 from shared.services import Services
@@ -31,19 +29,10 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
         await _close_message(services, job_id, decision)
         return
     request_hash = fingerprint_of_request({"operator": decision.operator, "reason": decision.reason})
-    snapshot = await load_job(services, job_id)
-    earlier = await repeated(services, job_id, decision)
-    if earlier is not None:
-        if earlier.get("request_hash") != request_hash:
-            raise IdempotencyKeyReused
-        await finish(services, snapshot.job, snapshot.job.release + 1)
-        return
-    try:
-        snapshot = await decidable(services, snapshot)
-    except ChangedMeanwhile:
-        if await repeated(services, job_id, decision) is None:
-            raise
-        await close(services, job_id, decision)  # as the repeat that it is
+    begun = await begin(services, job_id, decision, request_hash)
+    snapshot = begun.snapshot
+    if begun.earlier is not None:
+        await tidy(services, snapshot.job, snapshot.job.release + 1)
         return
     now = services.clock.now()
     closed = snapshot.job.moved(JobState.CLOSED, now, claim=snapshot.job.claim + 1)
@@ -58,7 +47,7 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
     if not committed:
         await check_written(services, job_id, decision, decided)
     await reach(Point.CLOSE_AFTER_BATCH)
-    await finish(services, closed, guard)
+    await tidy(services, closed, guard)
     services.telemetry.count("cases_closed", task_type=closed.task_type)
 
 

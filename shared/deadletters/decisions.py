@@ -1,4 +1,5 @@
-"""An operator's decision on a case: resubmit or close. Each needs an operator and a reason, and is kept."""
+"""An operator's decision on a case: resubmit, close or reconcile. Each needs an operator and a reason, and
+is kept."""
 
 import hashlib
 import json
@@ -39,26 +40,71 @@ def fingerprint_of_request(parts: Mapping[str, Any]) -> str:
 def decision_row(
     job: Job, state: CaseState, decision: Decision, request_hash: str, now: datetime, **more: Any
 ) -> Row:
-    """The kept decision. The key is one for each release and kind: a second one cannot be written."""
-    data = {
-        "action": "close" if state is CaseState.CLOSED else "resubmit",
+    """The decision that ends the case. The key is one for each release and kind: there is no second one."""
+    action = "close" if state is CaseState.CLOSED else "resubmit"
+    key = decision_key(job.release, state)
+    return kept_decision(job, key, {"action": action} | said(decision, request_hash) | more, now)
+
+
+def kept_decision(job: Job, key: str, said: Mapping[str, Any], now: datetime) -> Row:
+    """A row of the job's decisions, which are never overwritten or deleted."""
+    return Row(kind=RowKind.DECISION, key=key, data={**said, "at": now.isoformat(), "release": job.release})
+
+
+def said(decision: Decision, request_hash: str) -> dict[str, Any]:
+    """What each kept decision of an operator says."""
+    return {
         "operator": decision.operator,
         "reason": decision.reason,
-        "at": now.isoformat(),
-        "release": job.release,
         "idempotency_key": decision.idempotency_key,
         "request_hash": request_hash,
-        **more,
     }
-    return Row(kind=RowKind.DECISION, key=decision_key(job.release, state), data=data)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The job to decide on, or, where `earlier` is its data, the decision that this request repeats."""
+
+    snapshot: Snapshot
+    earlier: Mapping[str, Any] | None = None
+
+
+async def begin(services: Services, job_id: str, decision: Decision, request_hash: str) -> Begun:
+    """Read what a decision is about. Raises a Refusal, or StorageUnavailable."""
+    snapshot = await load_job(services, job_id)
+    earlier = await same_request(services, job_id, decision, request_hash)
+    if earlier is not None:
+        return Begun(snapshot, earlier)
+    try:
+        return Begun(await decidable(services, snapshot))
+    except ChangedMeanwhile:
+        earlier = await same_request(services, job_id, decision, request_hash)
+        if earlier is None:
+            raise
+        return Begun(await load_job(services, job_id), earlier)
+
+
+async def same_request(
+    services: Services, job_id: str, decision: Decision, request_hash: str
+) -> Mapping[str, Any] | None:
+    """The decision that this request repeats, if any. Raises IdempotencyKeyReused if it is another one."""
+    earlier = await repeated(services, job_id, decision)
+    if earlier is not None and earlier.get("request_hash") != request_hash:
+        raise IdempotencyKeyReused
+    return earlier
 
 
 async def repeated(services: Services, job_id: str, decision: Decision) -> Mapping[str, Any] | None:
     """The decision that was made under this Idempotency-Key, if any."""
     if decision.idempotency_key is None:
         return None
+    return await decision_under(services, job_id, decision.idempotency_key)
+
+
+async def decision_under(services: Services, job_id: str, key: str) -> Mapping[str, Any] | None:
+    """The decision of the job that was made under the Idempotency-Key `key`, if any."""
     for row in await services.jobs.rows(job_id, RowKind.DECISION):
-        if row.data.get("idempotency_key") == decision.idempotency_key:
+        if row.data.get("idempotency_key") == key:
             return row.data
     return None
 

@@ -1,7 +1,7 @@
 """Filing a case: idempotent, so that whoever finds a dead job may file it, and a crash is made good later.
 
 Order: the case, its group, the mark on the job's row, and last the open row. Until the open row is gone the
-sweep comes back.
+sweep comes back. It stays while the job's end is still to be announced, which only a message does.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from shared.errors import Conflict
 from shared.failpoints import Point, reach
 from shared.finishing import settle_cases
 from shared.jobs import Category, Job, JobState
+from shared.notify.outbox import owed
 from shared.ports import Case, CaseState, Snapshot
 from shared.services import Services
 
@@ -51,7 +52,8 @@ async def file_case(services: Services, snapshot: Snapshot) -> None:
     if not await _mark(services, snapshot):
         return
     await reach(Point.CASE_AFTER_JOB_MARKED)
-    await services.open_index.remove(job.job_id, job.release)
+    if await owed(services, job) is None:
+        await services.open_index.remove(job.job_id, job.release)
 
 
 async def file_unreadable(

@@ -27,7 +27,9 @@ from shared.errors import (
     where_raised,
 )
 from shared.failpoints import Point, reach
+from shared.finishing import announce
 from shared.messages import JobMessage, read_message
+from shared.notify.outbox import outbox_rows
 from shared.nudges import nudge
 from shared.ports import Snapshot
 from shared.services import Services
@@ -106,8 +108,8 @@ class DeadLetterHandler:
                 assert snapshot is not None
                 assert job.failure is not None
                 await reach(Point.DEADLETTER_BEFORE_DEAD)
-                row = services.timeline(job, "dead", code=job.failure.code)
-                await self._file(await services.jobs.commit(snapshot, job, [row]))
+                rows = [services.timeline(job, "dead", code=job.failure.code), *outbox_rows(services, job)]
+                await self._file(await services.jobs.commit(snapshot, job, rows))
                 services.telemetry.count("jobs_dead", task_type=job.task_type, code=job.failure.code)
             case _:
                 assert_never(judgement)
@@ -115,6 +117,7 @@ class DeadLetterHandler:
     async def _file(self, snapshot: Snapshot) -> None:
         await reach(Point.DEADLETTER_BEFORE_CASE)
         await file_case(self._services, snapshot)
+        await announce(self._services, snapshot.job)
         await reach(Point.DEADLETTER_AFTER_CASE)
 
     async def _keep(self, body: bytes, sequence_number: int, code: str, text: str) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from shared.errors import OutcomeUnknownError
 from shared.jobs import Category, Failure, Job, JobState
 from shared.messages import JobMessage
 from shared.ports import Snapshot
@@ -17,7 +18,7 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """A worker holds the job: its main queue is nudged for then, so that the job is not forgotten."""
+    """A worker holds the job, or it waits: its main queue is nudged for then, so that it is not forgotten."""
 
     until: datetime
 
@@ -53,19 +54,10 @@ def judge(
         return Discard()
     if job.state is JobState.DEAD:
         return FileCase()
-    if job.state is JobState.RUNNING and job.lease is not None and job.lease.until > now:
-        return LookAgain(job.lease.until)
-    expired = reason == TTL_EXPIRED
-    failure = Failure(
-        code="delivery_expired" if expired else "crashed",
-        category=Category.EXPIRED if expired else Category.CRASHED,
-        message=_EXPIRED if expired else _CRASHED,
-        at=now,
-        attempts=job.attempt,
-        worker=worker,
-        app_version=app_version,
-        input_ref=job.input_ref,
-    )
+    until = _looked_after_until(job)
+    if until is not None and until > now:
+        return LookAgain(until)
+    failure = _failure(job, now, expired=reason == TTL_EXPIRED, worker=worker, app_version=app_version)
     dead = job.moved(
         JobState.DEAD,
         now,
@@ -76,6 +68,37 @@ def judge(
         failure=failure,
     )
     return BuryAndFile(dead)
+
+
+def _looked_after_until(job: Job) -> datetime | None:
+    """Until when somebody has the job in hand: its worker, or a wait that a run has decided on.
+
+    A wait is put into the job's row before its message is spent, and where it is no new turn (a provider
+    that rests, a full tenant) the spent message is of the present turn: killed often enough between the two,
+    it ends here while the job does nothing but wait.
+    """
+    if job.state is JobState.RUNNING:
+        return None if job.lease is None else job.lease.until
+    return job.not_before
+
+
+def _failure(job: Job, now: datetime, *, expired: bool, worker: str, app_version: str) -> Failure:
+    code = "delivery_expired" if expired else "crashed"
+    category = Category.EXPIRED if expired else Category.CRASHED
+    message = _EXPIRED if expired else _CRASHED
+    if job.open_effects:  # outweighs the reason: before anything else its outcome must be known
+        code, category = OutcomeUnknownError.code, Category.RECONCILE
+        message = f"{message} The outcome of {', '.join(job.open_effects)} is not known: reconcile first."
+    return Failure(
+        code=code,
+        category=category,
+        message=message,
+        at=now,
+        attempts=job.attempt,
+        worker=worker,
+        app_version=app_version,
+        input_ref=job.input_ref,
+    )
 
 
 _EXPIRED = "The message lay in the queue longer than it may live. See whether workers run, then resubmit."

@@ -37,6 +37,18 @@ class OutcomeUnknown(Refusal):
     code: ClassVar[str] = "outcome_unknown"
 
 
+class NoOpenEffect(Refusal):
+    """The job has no effect of this name with an unknown outcome. Look at the case's effects again."""
+
+    code: ClassVar[str] = "no_open_effect"
+
+
+class CloseInstead(Refusal):
+    """The job is dead: it runs no more, and nothing of it is to be cancelled. Close its case instead."""
+
+    code: ClassVar[str] = "use_close"
+
+
 class NotResubmittable(Refusal):
     """The case is an unreadable message: no job stands behind it. Close it once its cause is mended."""
 

@@ -1,30 +1,32 @@
-"""`/dead-letters`: list, show, resubmit and close. Every decision needs an operator and a reason."""
+"""`/dead-letters`: list, show, and decide. Every decision needs an operator and a reason."""
 
 import re
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    StringConstraints,
-    ValidationError,
-)
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import AwareDatetime, StringConstraints
 
 from shared.deadletters.close import close
-from shared.deadletters.decisions import Decision
+from shared.deadletters.open_effects import open_effects
+from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
 from shared.deadletters.refusals import CaseNotFound
+from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
-from shared.http.bodies import content_of, idempotency_key, read_body, wrong_fields
+from shared.effects.records import read_effect
+from shared.http.bodies import content_of, read_body
+from shared.http.decision_bodies import DecisionBody, Identifier, bad_decision, decision_of
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
-from shared.http.views import attempt_view, case_view, decision_view, failure_view, timeline_view
+from shared.http.views import (
+    attempt_view,
+    case_view,
+    decision_view,
+    effect_view,
+    failure_view,
+    timeline_view,
+)
 from shared.jobs import JOB_ID, Category
 from shared.ports import CaseFilter, CaseState, RowKind
-from shared.printable import is_blank, one_line
 from shared.services import Services
 from shared.webhooks.routing import TEXT
 
@@ -32,37 +34,19 @@ PAGE_LIMIT = 100
 LATEST_START = timedelta(days=30)
 _MESSAGE_CASE = re.compile(r"msg_[0-9]{1,20}(?:_[0-9a-f]{8})?")
 
-_BLANK = "blank"
-_SHAPES = {
-    "operator": "text of 1 to 200 characters",
-    "reason": "text of 1 to 2000 characters",
-    "input_ref": "text of 1 to 1100 characters",
-    "at": "a time with its offset from UTC, such as 2026-07-27T10:15:00Z",
-}
 E = TypeVar("E", bound=StrEnum)
 
 
-def _visible(text: str) -> str:
-    if is_blank(text):
-        raise PydanticCustomError(_BLANK, "blank")
-    return one_line(text)
-
-
-Operator = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_visible)]
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000), AfterValidator(_visible)]
-
-
-class CloseBody(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    operator: Operator
-    reason: Reason
-
-
-class ResubmitBody(CloseBody):
+class ResubmitBody(DecisionBody):
     input_ref: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
     input: Any = None
     at: AwareDatetime | None = None
+
+
+class ReconcileBody(DecisionBody):
+    effect: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    outcome: Outcome
+    external_id: Identifier | None = None
 
 
 async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
@@ -82,7 +66,7 @@ async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
 
 
 async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
-    """One case with all that an operator needs to decide: failure, attempts, decisions, timeline."""
+    """One case with all that an operator needs to decide: failure, attempts, effects, decisions, timeline."""
     case_id = _case_id(request)
     case = await services.cases.get(case_id)
     if case is None:
@@ -96,6 +80,8 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
             "status": job.state.value,
             "job_release": job.release,
             "failure": failure_view(job.failure) if job.failure else None,
+            "effects": [effect_view(read_effect(row)) for row in await rows(case_id, RowKind.EFFECT)],
+            "open_effects": list((await open_effects(services, job)).unknown),
             "attempt_log": [attempt_view(row) for row in await rows(case_id, RowKind.ATTEMPT)],
             "decisions": [decision_view(row) for row in await rows(case_id, RowKind.DECISION)],
             "timeline": [timeline_view(row) for row in await rows(case_id, RowKind.TIMELINE)],
@@ -105,7 +91,7 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
 
 async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Release the job once more: 202 with its release number."""
-    body = read_body(ResubmitBody, request, _bad_decision)
+    body = read_body(ResubmitBody, request, bad_decision)
     if body.input_ref is not None and body.input is not None:
         raise BadRequest("Give `input_ref` or `input`, not both.", code="bad_request")
     wanted = Resubmission(
@@ -114,19 +100,48 @@ async def resubmit_case(services: Services, request: HttpRequest) -> HttpAnswer:
         content_type=TEXT if isinstance(body.input, str) else None,
         at=_start(services, body.at),
     )
-    done = await resubmit(services, _case_id(request), _decision(body, request), wanted)
-    answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
-    if not done.queued:
-        answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
-    return answer_json(202, answer)
+    done = await resubmit(services, _case_id(request), decision_of(body, request), wanted)
+    return _released(done)
 
 
 async def close_case(services: Services, request: HttpRequest) -> HttpAnswer:
     """Close the case: nothing more will be done about it."""
-    body = read_body(CloseBody, request, _bad_decision)
+    body = read_body(DecisionBody, request, bad_decision)
     case_id = _case_id(request)
-    await close(services, case_id, _decision(body, request))
+    await close(services, case_id, decision_of(body, request))
     return answer_json(200, {"job_id": case_id, "status": "closed"})
+
+
+async def reconcile_case(services: Services, request: HttpRequest) -> HttpAnswer:
+    """Say whether an effect happened: 202 with the release in which the job runs on from there.
+
+    While other outcomes are unknown, 200 with their names.
+    """
+    body = read_body(ReconcileBody, request, bad_decision)
+    _check_external_id(body)
+    wanted = Reconciliation(effect=body.effect, outcome=body.outcome, external_id=body.external_id)
+    done = await reconcile(services, _case_id(request), decision_of(body, request), wanted)
+    if done.released is None:
+        remaining = list(done.remaining)
+        return answer_json(200, {"job_id": done.job_id, "status": "dead", "remaining": remaining})
+    return _released(done.released)
+
+
+def _check_external_id(body: ReconcileBody) -> None:
+    if body.outcome is Outcome.DONE and body.external_id is None:
+        text = (
+            "`external_id` is missing or blank: the provider's id of what was done, by which the job goes on."
+        )
+        raise BadRequest(text, code="external_id_required")
+    if body.outcome is Outcome.NOT_DONE and body.external_id is not None:
+        raise BadRequest("What was not done has no `external_id`.")
+
+
+def _released(done: Released) -> HttpAnswer:
+    answer: dict[str, Any] = {"job_id": done.job_id, "release": done.release}
+    if not done.queued:
+        answer["detail"] = "The queue is away. The release is stored and will be queued when it is back."
+    return answer_json(202, answer)
 
 
 def _case_id(request: HttpRequest) -> str:
@@ -134,28 +149,6 @@ def _case_id(request: HttpRequest) -> str:
     if not (JOB_ID.fullmatch(case_id) or _MESSAGE_CASE.fullmatch(case_id)):
         raise CaseNotFound("There is no case of this id.")
     return case_id
-
-
-def _decision(body: CloseBody, request: HttpRequest) -> Decision:
-    key = idempotency_key(request)
-    return Decision(operator=body.operator, reason=body.reason, idempotency_key=key)
-
-
-def _bad_decision(model: type[CloseBody], error: ValidationError) -> BadRequest:
-    """Without operator or reason there is no decision, which has a code of its own."""
-    texts, fields = wrong_fields(model, error, _SHAPES)
-    missing = [name for name, item in fields.items() if _is_missing(item)]
-    if not missing:
-        return BadRequest(" ".join(texts))
-    texts = [text for text in texts if not text.startswith(tuple(f"`{name}`" for name in missing))]
-    texts[:0] = ["A decision needs an operator and a reason."]
-    texts += [f"`{name}` is missing or blank." for name in missing]
-    return BadRequest(" ".join(texts), code=f"{missing[0]}_required")
-
-
-def _is_missing(item: ErrorDetails) -> bool:
-    needed = item["loc"][0] in {"operator", "reason"}
-    return needed and (item["type"] in {"missing", _BLANK} or item["input"] is None)
 
 
 def _start(services: Services, at: datetime | None) -> datetime | None:

@@ -5,8 +5,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.jobs import Failure, Job
+from shared.effects.records import EffectRecord
+from shared.jobs import Failure, Job, Review
 from shared.ports import Case, Row
+
+PUBLISHED = frozenset({None, Review.APPROVED})
+"""Of these a result is shown and told."""
 
 
 def time_text(at: datetime) -> str:
@@ -30,12 +34,50 @@ def job_view(job: Job, timeline: Iterable[Row]) -> dict[str, Any]:
         view["input_ref"] = job.input_ref
     if job.not_before is not None:
         view["not_before"] = time_text(job.not_before)
-    if job.result is not None:
+    view |= _waiting_view(job)
+    if job.result is not None and job.review in PUBLISHED:
         view["result_ref"] = job.result.ref
+    if job.review is not None:
+        view["review"] = job.review.value
+    gone = {"inputs_gone": job.inputs_gone, "result_gone": job.result_gone}
+    view |= {name: True for name, deleted in gone.items() if deleted}
     if job.failure is not None:
         view["failure"] = failure_view(job.failure)
     view["timeline"] = [timeline_view(row) for row in timeline]
     return view
+
+
+def _waiting_view(job: Job) -> dict[str, Any]:
+    """What of a wait, an open outcome or a cancel there is; nothing for most jobs."""
+    shown: dict[str, Any] = {
+        "waits": job.waits,
+        "waiting_since": time_text(job.waiting_since) if job.waiting_since else None,
+        "open_effects": list(job.open_effects),
+        "cancel_requested": job.cancel_requested and not job.final,
+    }
+    return {name: value for name, value in shown.items() if value}
+
+
+def effect_view(record: EffectRecord) -> dict[str, Any]:
+    """An effect as it is needed to look for it at its provider; what the provider answered stays inside.
+
+    `late` marks what a worker saw that had lost its claim.
+    """
+    shown: dict[str, Any] = {
+        "action": record.action,
+        "generation": record.generation,
+        "state": record.state.value,
+        "provider": record.provider,
+        "key": record.key,
+        "release": record.release,
+        "intended_at": time_text(record.intended_at),
+        "call_until": time_text(record.call_until),
+        "external_id": record.external_id,
+        "code": record.code,
+        "operator": record.operator,
+        "late": record.late or None,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
 
 
 def failure_view(failure: Failure) -> dict[str, Any]:

@@ -5,41 +5,28 @@ shape is passed over here.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from shared.durations import format_duration, parse_duration
 from shared.host_limits import HostLimits
-from shared.pipeline.document import DEFAULT_ATTEMPT_TIMEOUT, TasksSection
 from shared.pipeline.lines import Path
+from shared.pipeline.misfits import Misfit, table
 from shared.pipeline.model import API
+from shared.pipeline.task_sections import DEFAULT_ATTEMPT_TIMEOUT, TASK_SECTIONS
 from shared.pipeline.values import SOURCE_NAME, SOURCE_NAME_EXPECTED, quoted
 from shared.problems import shown
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """A problem at a key path; the loader adds file and line."""
-
-    path: Path
-    expected: str
-    found: str
-
-
 def misfits(document: Mapping[str, Any], limits: HostLimits | None, margin: timedelta) -> Iterator[Misfit]:
     """Every cross-reference that does not hold. Without `limits` the host's times are not checked."""
-    given = _table(document.get("tasks"))
-    tasks = {name: given[name] for name in TasksSection.model_fields if name in given}
-    for name, source in _table(document.get("sources")).items():
-        yield from _source_misfits(name, _table(source), tuple(tasks))
+    given = table(document.get("tasks"))
+    tasks = {name: given[name] for name in TASK_SECTIONS if name in given}
+    for name, source in table(document.get("sources")).items():
+        yield from _source_misfits(name, table(source), tuple(tasks))
     if limits is not None:
         for name, task in tasks.items():
-            yield from _timeout_misfits(name, _table(task), limits, margin)
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+            yield from _timeout_misfits(name, table(task), limits, margin)
 
 
 def _source_misfits(name: str, source: Mapping[str, Any], tasks: tuple[str, ...]) -> Iterator[Misfit]:
@@ -53,7 +40,7 @@ def _source_misfits(name: str, source: Mapping[str, Any], tasks: tuple[str, ...]
         yield Misfit((*path, "secrets"), "each setting once", "one twice")
     routes = source.get("routes")
     if isinstance(routes, list):
-        yield from _route_misfits(path, [_table(route) for route in routes], tasks)
+        yield from _route_misfits(path, [table(route) for route in routes], tasks)
 
 
 def _route_misfits(source: Path, routes: list[Mapping[str, Any]], tasks: tuple[str, ...]) -> Iterator[Misfit]:

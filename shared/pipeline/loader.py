@@ -9,12 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.host_limits import HostLimits
-from shared.pipeline.checks import Misfit, misfits
+from shared.pipeline.building import build_pipeline
+from shared.pipeline.checks import misfits
 from shared.pipeline.document import Document
+from shared.pipeline.job_checks import job_misfits
+from shared.pipeline.misfits import Misfit
 from shared.pipeline.mistakes import located, misfit_of, syntax_problem
 from shared.pipeline.model import Pipeline
 from shared.pipeline.options import option_misfits, read_options, split_options
-from shared.pipeline.policies import pipeline_of
 from shared.problems import Problem, configuration_error
 
 
@@ -49,10 +51,11 @@ def read_pipeline(
     options, unfit = read_options(given)
     wrong += [misfit_of(details, raw) for details in unfit]
     wrong += misfits(raw, limits, lease_margin)
+    wrong += job_misfits(raw)
     wrong += option_misfits(raw, options)
     if document is None or wrong:
         return None, located(path.name, text, wrong)
-    return pipeline_of(document, options), []
+    return build_pipeline(document, options), []
 
 
 def _validated(common: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[Document | None, list[Misfit]]:

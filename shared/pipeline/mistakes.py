@@ -5,14 +5,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shared.pipeline.checks import Misfit
-from shared.pipeline.document import BACKOFF_TAGS, keys_at
+from shared.pipeline.document import keys_at
 from shared.pipeline.lines import Path, line_of, scan_lines
+from shared.pipeline.misfits import Misfit
 from shared.pipeline.options import scheme_at
+from shared.pipeline.sections import BACKOFF_TAGS
 from shared.problems import Problem, shown
 
 _SYNTAX = re.compile(r"(?P<reason>.*?) ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)", re.DOTALL)
-_NAMES_SECRETS = frozenset({"secrets", "shared_keys", "verify_token"})
+_NAMES_SECRETS = frozenset({"secrets", "shared_keys", "verify_token", "notify"})
 """The keys of a source whose values are the names of settings with secrets."""
 _EXPECTED = {
     "greater_than_equal": "at least {ge:g}",

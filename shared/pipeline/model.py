@@ -7,7 +7,15 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
-from shared.retry import RetryPolicy
+from shared.pipeline.policies import (
+    BreakerPolicy,
+    NotifyPolicy,
+    OutboundPolicy,
+    PricePolicy,
+    RetentionPolicy,
+    TaskPolicy,
+    TenantLimits,
+)
 from shared.sizes import MIB
 from shared.webhooks.base import Options
 
@@ -29,12 +37,13 @@ class Route:
 
     At most one of `input_ref` (finds the name of a document in storage) and `input` (finds the input
     itself) is set; with neither, the whole event is the input. `user` finds on whose behalf, `keep` what
-    of the event is stored beside the input.
+    of the event is stored beside the input. `delay` puts the start off.
     """
 
     event: str
     pattern: re.Pattern[str]
     task: str
+    delay: timedelta | None = None
     input_ref: Expression | None = None
     input: Expression | None = None
     user: Expression | None = None
@@ -66,18 +75,9 @@ class SourcePolicy:
     allowed_inputs: tuple[str, ...]  # prefixes `container/folder/`
     routes: tuple[Route, ...]
     users: Users | None = None
+    notify: NotifyPolicy | None = None
+    limits: TenantLimits = field(default_factory=TenantLimits)
     options: Options = field(default_factory=Options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPolicy:
-    """How a task is run and retried."""
-
-    name: str
-    attempt_timeout: timedelta
-    max_document: int  # bytes
-    sentences: int
-    retry: RetryPolicy
 
 
 API = "api"
@@ -98,3 +98,7 @@ class Pipeline:
     sources: Mapping[str, SourcePolicy]
     tasks: Mapping[str, TaskPolicy]
     api: ApiPolicy = ApiPolicy()
+    outbound: OutboundPolicy = field(default_factory=OutboundPolicy)
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    prices: Mapping[str, PricePolicy] = field(default_factory=dict)  # by model
+    providers: Mapping[str, BreakerPolicy] = field(default_factory=dict)

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.pipeline.checks import Misfit
 from shared.pipeline.document import option_keys
 from shared.pipeline.lines import Path
+from shared.pipeline.misfits import Misfit
 from shared.pipeline.model import Users
 from shared.problems import shown
 from shared.webhooks.base import Options

@@ -1,82 +1,108 @@
-"""From the document that pipeline.toml is to the policies that the application uses."""
+"""The policies of pipeline.toml that are not about webhooks: how tasks run, wait, cost and are told of."""
 
-import fnmatch
-import re
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
-from types import MappingProxyType
+from enum import StrEnum
 
-import jmespath
+from shared.pipeline.task_options import TaskOptions
+from shared.retry import Backoff, BackoffCurve, RetryPolicy
 
-from shared.pipeline import document as shape
-from shared.pipeline.model import ApiPolicy, Expression, Pipeline, Route, SourcePolicy, TaskPolicy
-from shared.retry import Backoff, BackoffCurve, BackoffList, RetryPolicy
-from shared.webhooks.base import Options
-
-
-def pipeline_of(document: shape.Document, options: Mapping[str, Options]) -> Pipeline:
-    """The pipeline of a document without mistakes, with each source's options."""
-    tasks = {
-        name: _task(name, section)
-        for name in shape.TasksSection.model_fields
-        if (section := getattr(document.tasks, name)) is not None
-    }
-    sources = {name: _source(name, section, options[name]) for name, section in document.sources.items()}
-    api = ApiPolicy(
-        allowed_inputs=tuple(document.api.allowed_inputs),
-        max_input=document.api.max_input,
-        users=document.api.users,
-    )
-    return Pipeline(sources=MappingProxyType(sources), tasks=MappingProxyType(tasks), api=api)
+POLL_BACKOFF = BackoffCurve(base=timedelta(seconds=5), factor=1.5, cap=timedelta(minutes=2))
+REST = BackoffCurve(base=timedelta(seconds=15), factor=2, cap=timedelta(minutes=5))
 
 
-def _task(name: str, section: shape.SummarizeDocumentSection) -> TaskPolicy:
-    retry = section.retry
-    return TaskPolicy(
-        name=name,
-        attempt_timeout=section.attempt_timeout,
-        max_document=section.max_document,
-        sentences=section.sentences,
-        retry=RetryPolicy(
-            attempts=retry.attempts,
-            deadline=retry.deadline,
-            backoff=_backoff(retry.backoff),
-            jitter=retry.jitter,
-        ),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollPolicy:
+    """How often, and for how long in all, a job waits for the outside (a result, or an unknown outcome)."""
+
+    deadline: timedelta = timedelta(hours=2)
+    backoff: Backoff = POLL_BACKOFF
+    jitter: float = 0.2
 
 
-def _backoff(section: list[timedelta] | shape.CurveSection) -> Backoff:
-    if isinstance(section, list):
-        return BackoffList(tuple(section))
-    return BackoffCurve(base=section.base, factor=section.factor, cap=section.cap)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPolicy:
+    """Upper limits; None is none. Money is in millionths of the currency unit that the prices are in."""
+
+    job_tokens: int | None = None
+    job_micros: int | None = None
+    day_tokens: int | None = None
+    day_micros: int | None = None
 
 
-def _source(name: str, section: shape.SourceSection, options: Options) -> SourcePolicy:
-    return SourcePolicy(
-        name=name,
-        scheme=section.scheme,
-        secrets=tuple(section.secrets),
-        max_body=section.max_body,
-        tolerance=section.tolerance,
-        allowed_inputs=tuple(section.allowed_inputs),
-        routes=tuple(_route(route) for route in section.routes),
-        users=section.users,
-        options=options,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricePolicy:
+    """What a model costs, in millionths of the currency unit: a million tokens, and a second of video."""
+
+    input_micros: int = 0
+    output_micros: int = 0
+    second_micros: int = 0
 
 
-def _route(section: shape.RouteSection) -> Route:
-    return Route(
-        event=section.event,
-        pattern=re.compile(fnmatch.translate(section.event)),
-        task=section.task,
-        input_ref=_compiled(section.input_ref),
-        input=_compiled(section.input),
-        user=_compiled(section.user),
-        keep=_compiled(section.keep),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerPolicy:
+    """A provider rests after so many failures in a row, each time longer."""
+
+    failures: int = 3
+    rest: BackoffCurve = REST
 
 
-def _compiled(expression: str | None) -> Expression | None:
-    return None if expression is None else jmespath.compile(expression)
+class LimitBy(StrEnum):
+    """Whose jobs are counted together."""
+
+    SOURCE = "source"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantLimits:
+    """How many jobs of one tenant run at once, and start in a minute; None is no limit."""
+
+    concurrent: int | None = None
+    per_minute: int | None = None
+    by: LimitBy = LimitBy.SOURCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyPolicy:
+    """Where a source's finished and dead jobs are announced; `secret` names the setting that signs."""
+
+    url: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundPolicy:
+    """The hosts that may be told of jobs (`host` or `host:port`)."""
+
+    allowed_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPolicy:
+    """How long the contents of jobs that are over are kept; None is for ever. Decisions are always kept."""
+
+    inputs: timedelta | None = None
+    results: timedelta | None = None
+
+
+class Publish(StrEnum):
+    """When a result may be seen."""
+
+    AT_ONCE = "at_once"
+    AFTER_REVIEW = "after_review"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPolicy:
+    """How a task is run, retried, waited for and paid; `options` is what its type alone needs."""
+
+    name: str
+    attempt_timeout: timedelta
+    retry: RetryPolicy
+    options: TaskOptions
+    slow_after: timedelta = timedelta(seconds=8)
+    poll: PollPolicy = field(default_factory=PollPolicy)
+    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
+    publish: Publish = Publish.AT_ONCE
+    limits: TenantLimits = field(default_factory=TenantLimits)

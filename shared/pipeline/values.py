@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -19,6 +20,11 @@ SOURCE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 SOURCE_NAME_EXPECTED = "a name of lower-case letters, digits and hyphens (at most 63)"
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]{0,127}", re.ASCII)
 _PREFIX = re.compile(r"[a-z0-9-]{3,63}/(?:[^/\\\x00-\x1f]+/)*")
+_AMOUNT = re.compile(r"(\d{1,9})(?:\.(\d{1,6}))?", re.ASCII)
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?", re.ASCII)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+MICROS = 1_000_000
+"""Millionths in one unit of the currency."""
 _OURS = frozenset({"results", "protected"})
 
 
@@ -87,6 +93,35 @@ def _glob(value: object) -> str:
     return str(value)
 
 
+def _money(value: object) -> int:
+    """Millionths, so that sums are exact."""
+    expected = 'an amount such as "2.50" (in the currency of all prices, at most six decimals)'
+    found = _AMOUNT.fullmatch(_text(value, expected))
+    if not found:
+        raise ValueError(expected)
+    return int(found[1]) * MICROS + int((found[2] or "").ljust(6, "0"))
+
+
+def _host(value: object) -> str:
+    expected = 'a host name such as "hooks.example.com", with a port if it has one'
+    if not _HOST.fullmatch(_text(value, expected)):
+        raise ValueError(expected)
+    return str(value).lower()
+
+
+def _web_address(value: object) -> str:
+    expected = 'an address that begins with "https://" (http only to this machine), without user name'
+    try:
+        parts = urlsplit(_text(value, expected))
+        port = parts.port
+    except ValueError:
+        raise ValueError(expected) from None
+    local = parts.scheme == "http" and parts.hostname in LOOPBACK
+    if not parts.hostname or port == 0 or not (parts.scheme == "https" or local) or "@" in parts.netloc:
+        raise ValueError(expected)
+    return str(value)
+
+
 def _expression(value: str) -> str:
     try:
         jmespath.compile(value)
@@ -100,11 +135,17 @@ Expression = Annotated[str, AfterValidator(_expression)]
 Glob = Annotated[str, BeforeValidator(_glob)]
 Prefix = Annotated[str, BeforeValidator(_prefix)]
 SettingName = Annotated[str, BeforeValidator(_setting_name)]
+Host = Annotated[str, BeforeValidator(_host)]
+WebAddress = Annotated[str, BeforeValidator(_web_address)]
+Money = Annotated[int, BeforeValidator(_money)]
 
 _SECOND = timedelta(seconds=1)
 Tolerance = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(days=1)))]
 AttemptTimeout = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(hours=10)))]
 Deadline = Annotated[timedelta, BeforeValidator(_duration(_SECOND, timedelta(days=30)))]
 Delay = Annotated[timedelta, BeforeValidator(_duration(timedelta(milliseconds=1), timedelta(days=7)))]
+Retention = Annotated[timedelta, BeforeValidator(_duration(timedelta(hours=1), timedelta(days=3650)))]
 BodySize = Annotated[int, BeforeValidator(_size(1, 25 * sizes.MIB))]
 DocumentSize = Annotated[int, BeforeValidator(_size(1, 1024 * sizes.MIB))]
+ResultSize = Annotated[int, BeforeValidator(_size(1, 64 * sizes.MIB))]
+"""At most what a result may have (`shared.worker.results`)."""

@@ -1,19 +1,31 @@
-"""What a task is: bytes in, bytes out, or an error whose family says what may follow.
+"""What a task is: bytes in, bytes out or a wait, or an error whose family says what may follow.
 
 The content stays out of `repr`, and so out of a log line that shows one of these.
 """
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import ClassVar, Protocol
+
+from shared.calls.calling import ProviderCalls
+from shared.effects.contract import Effects
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """Which run this is; for identifiers passed outside and for log lines."""
+    """Which run this is, and the ways to the outside that a run may take.
+
+    `effects` is for calls that must not happen twice, `calls` for those that are safe to repeat (a model, a
+    status, a download). `callback_url` is where a provider may tell that something is ready; None without
+    `PUBLIC_BASE_URL`.
+    """
 
     job_id: str
     attempt: int
     release: int
+    effects: Effects = field(repr=False)
+    calls: ProviderCalls = field(repr=False)
+    callback_url: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +51,19 @@ class TaskResult:
     content_type: str
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The outside works on it: look again after the task's poll backoff, or after `retry_after` if longer.
+
+    The job goes to `awaiting_result`; no lock is held, no attempt is spent, and `run` is called again then.
+    """
+
+    code: str
+    retry_after: timedelta | None = None
+
+
 class Task(Protocol):
-    """One kind of AI work. Running it again after a crash must be safe: it has no effects of its own."""
+    """One kind of AI work. It runs again after crashes, retries and waits: effects go through the ledger."""
 
     name: ClassVar[str]
 
@@ -49,6 +72,9 @@ class Task(Protocol):
         """What the worker refuses to download more than."""
         ...
 
-    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
-        """Do the work, or raise `TransientError` if it may work next time, else `PermanentError`."""
+    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult | Waiting:
+        """Do the work, or raise `TransientError` if it may work next time, else `PermanentError`.
+
+        What `context.effects` and `context.calls` raise passes through.
+        """
         ...

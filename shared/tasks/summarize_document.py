@@ -34,10 +34,11 @@ class SummarizeDocument:
     def max_input_bytes(self) -> int:
         return self.limits.max_document_bytes
 
-    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:  # noqa: ARG002 - the protocol's
+    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
         """Return the summary as JSON: `task_type provider method label summary sentences document`.
 
-        Raises a `DocumentError` or `DocumentReaderUnavailable` for the document, or the summarizer's error.
+        Raises a `DocumentError` or `DocumentReaderUnavailable` for the document, or the summarizer's error;
+        what `context.calls` raises passes through.
         """
         check_size(max(task_input.size, len(task_input.content)), self.limits.max_document_bytes)
         document = await self.reader.read(
@@ -46,7 +47,9 @@ class SummarizeDocument:
             content_type=task_input.content_type,
             trusted=task_input.own,
         )
-        summary = await self.summarizer.summarize(document.text, sentences=self.limits.max_sentences)
+        summary = await self.summarizer.summarize(
+            document.text, sentences=self.limits.max_sentences, calls=context.calls
+        )
         digest = await asyncio.to_thread(lambda: hashlib.sha256(task_input.content).hexdigest())
         result = _result(document, summary, digest)
         return TaskResult(json.dumps(result, ensure_ascii=False).encode("utf-8"), "application/json")

@@ -99,10 +99,13 @@ def admit(
 
 
 def _crashed(job: Job, now: datetime, crashes: int, worker: str, app_version: str) -> Job:
+    text = f"The worker ended {crashes} times without an outcome. Look for memory or timeout kills."
+    if job.open_effects:
+        text += f" The outcome of {', '.join(job.open_effects)} is not known."
     failure = Failure(
         code="crashed",
-        category=Category.CRASHED,
-        message=f"The worker ended {crashes} times without an outcome. Look for memory or timeout kills.",
+        category=Category.RECONCILE if job.open_effects else Category.CRASHED,
+        message=text,
         at=now,
         attempts=job.attempt,
         worker=worker,

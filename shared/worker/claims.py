@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from shared.errors import Conflict, StorageUnavailable
+from shared.errors import ClaimLost, Conflict, StorageUnavailable
 from shared.jobs import Job, JobState
 from shared.ports import Row, Snapshot
 from shared.services import Services
@@ -16,6 +16,31 @@ from shared.services import Services
 T = TypeVar("T")
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 10.0
+
+
+class Claim:
+    """A worker's hold on one job: the row as it was last written under it, and when the lease ends."""
+
+    def __init__(self, services: Services, snapshot: Snapshot, until: datetime) -> None:
+        self.services = services
+        self.snapshot = snapshot
+        self.until = until
+        self.started_at = snapshot.job.updated_at
+
+    @property
+    def job(self) -> Job:
+        return self.snapshot.job
+
+    async def commit(self, change: Callable[[Job], Job], rows: Sequence[Row] = ()) -> None:
+        """Write `change(job)` and `rows`. Raises ClaimLost; StorageUnavailable when the lease ends first."""
+        written = await commit_under_claim(self.services, self.snapshot, change, rows, self.until)
+        if written is None:
+            raise ClaimLost
+        self.snapshot = written
+
+    async def outlast_outage(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Repeat `call` while storage is away and the lease lasts; then raise StorageUnavailable."""
+        return await outlast_outage(self.services, call, self.until)
 
 
 async def outlast_outage(services: Services, call: Callable[[], Awaitable[T]], until: datetime) -> T:
@@ -40,7 +65,8 @@ async def commit_under_claim(
 ) -> Snapshot | None:
     """Write `change(job)` and `rows` while the claim is ours; None when another has taken over.
 
-    Raises StorageUnavailable when storage stays away until `until`.
+    A row that somebody else changed without touching the claim (a cancel's flag) is read again, and the
+    change applied to it. Raises StorageUnavailable when storage stays away until `until`.
     """
     claim = claimed.job.claim
     current = claimed
@@ -57,7 +83,7 @@ async def commit_under_claim(
             reread = await outlast_outage(services, lambda: services.jobs.load(claimed.job.job_id), until)
         if reread is None or reread.job.claim != claim:
             return None
-        if reread.job.state is target.state:
+        if target.state is not JobState.RUNNING and reread.job.state is target.state:
             return reread
         if reread.job.state is not JobState.RUNNING:
             return None

@@ -1,110 +1,152 @@
-"""Making an outcome last: the result and success, a retry, or death. Each survives a crash at any line.
+"""Making an outcome last: success, another turn, a wait, an end. Each survives a crash at any line.
 
-Success writes the blob, then the row, then removes the open row. A retry sends the next turn first and
-writes it second: the bus knows no transactions here, and a duplicate is harmless where a loss is not.
+Success writes the blob, then the row, then removes the open row. A turn (retry, poll, question) is sent
+first and written second: the bus knows no transactions here, and a duplicate is harmless where a loss is not.
 """
 
-import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import assert_never
 
-from shared.decisions import Bury, RetryAfter, decide
+from shared.decisions import AskAt, Bury, Cancel, LookAt, PutOff, RetryAfter, Rules, decide
 from shared.errors import AfterhookError, Conflict, DeadLettered, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.finishing import finish
-from shared.jobs import Failure, Job, JobState, StoredResult, result_ref
+from shared.jobs import Failure, Job, JobState, Review, StoredResult
 from shared.messages import JobMessage
-from shared.nudges import hold_while_bus_is_away
+from shared.notify.outbox import outbox_rows
+from shared.nudges import hold_while_bus_is_away, nudge_or_hold
+from shared.pipeline.policies import Publish
 from shared.ports import Row, RowKind, Snapshot
-from shared.retry import RetryPolicy
 from shared.services import Services
-from shared.tasks.base import TaskResult
-from shared.worker.claims import commit_under_claim, outlast_outage
-
-RESULT_LIMIT = 64 * 1024 * 1024
+from shared.tasks.base import Waiting
+from shared.worker.claims import Claim
 
 
-async def stored_result(services: Services, job: Job) -> StoredResult | None:
-    """The result that an earlier claim of this release stored before it died, if any."""
-    ref = result_ref(job)
-    info = await services.blobs.info(ref)
-    if info is None:
-        return None
-    content = await services.blobs.read(ref, max_bytes=RESULT_LIMIT)
-    if content is None:
-        return None
-    return _described(ref, content, info.content_type or "application/octet-stream")
-
-
-async def store_result(services: Services, job: Job, result: TaskResult) -> StoredResult:
-    """Store the result unless this release has one already; the row records what is stored."""
-    ref = result_ref(job)
-    if await services.blobs.put_if_absent(ref, result.content, result.content_type):
-        return _described(ref, result.content, result.content_type)
-    earlier = await stored_result(services, job)
-    if earlier is None:
-        raise StorageUnavailable("The result's blob was there a moment ago and is not now.")
-    return earlier
-
-
-def _described(ref: str, content: bytes, content_type: str) -> StoredResult:
-    sha = hashlib.sha256(content).hexdigest()
-    return StoredResult(ref=ref, content_type=content_type, sha256=sha, size=len(content))
-
-
-async def succeed(services: Services, claimed: Snapshot, result: StoredResult, until: datetime) -> None:
-    """Record success, then remove the open row. Does nothing if the claim is lost."""
-    job, now = claimed.job, services.clock.now()
+async def succeed(claim: Claim, result: StoredResult) -> None:
+    """Record success, then finish what follows from it. Raises ClaimLost."""
+    services, job, now = claim.services, claim.job, claim.services.clock.now()
+    policy = services.pipeline.tasks.get(job.task_type)
+    reviewed = policy is not None and policy.publish is Publish.AFTER_REVIEW
 
     def change(current: Job) -> Job:
         return current.moved(
-            JobState.SUCCEEDED, now, lease=None, not_before=None, failure=None, result=result
+            JobState.SUCCEEDED,
+            now,
+            lease=None,
+            not_before=None,
+            waiting_since=None,
+            failure=None,
+            result=result,
+            review=Review.PENDING if reviewed else None,
         )
 
-    rows = [services.timeline(job, "succeeded", at=now), _attempt_row(services, job, now, "succeeded")]
-    written = await commit_under_claim(services, claimed, change, rows, until)
-    if written is None:
-        services.telemetry.count("claims_lost", task_type=job.task_type)
-        return
+    rows = [services.timeline(job, "succeeded", at=now), _attempt_row(claim, now, "succeeded")]
+    rows += outbox_rows(services, change(job))
+    await claim.commit(change, rows)
     await reach(Point.WORKER_AFTER_SUCCESS)
     services.telemetry.count("jobs_succeeded", task_type=job.task_type)
-    await outlast_outage(services, lambda: finish(services, written.job, job.release), until)
+    await claim.outlast_outage(lambda: finish(services, claim.job, job.release))
     await reach(Point.WORKER_AFTER_OPEN_ROW_REMOVED)
 
 
-async def fail(
-    services: Services, claimed: Snapshot, error: AfterhookError, policy: RetryPolicy, until: datetime
-) -> None:
-    """Retry later, or bury the job and raise DeadLettered so that its message leaves the queue."""
-    now = services.clock.now()
-    match decide(error, claimed.job, policy, now, services.randomness.fraction()):
+async def conclude(claim: Claim, ended: AfterhookError | Waiting, rules: Rules) -> None:
+    """Do what follows from a run that did not succeed. Raises DeadLettered for a buried job, or ClaimLost."""
+    services = claim.services
+    decision = decide(ended, claim.job, rules, services.clock.now(), services.randomness.fraction())
+    match decision:
         case RetryAfter(delay):
-            await _retry(services, claimed, error, now + delay, until)
-        case Bury() as bury:
-            await _bury(services, claimed, bury, until)
+            await _turn(claim, _retry(claim.job, ended.code, services.clock.now() + delay))
+        case AskAt(at):
+            await _turn(claim, _wait(claim.job, JobState.OUTCOME_UNKNOWN, ended.code, at))
+        case LookAt(at):
+            await _turn(claim, _wait(claim.job, JobState.AWAITING_RESULT, ended.code, at))
+        case PutOff(until, reason):
+            await _put_off(claim, until, reason)
+        case Cancel():
+            await _cancel(claim)
+        case Bury():
+            await _bury(claim, decision)
+        case _:
+            assert_never(decision)
 
 
-async def _retry(
-    services: Services, claimed: Snapshot, error: AfterhookError, at: datetime, until: datetime
-) -> None:
-    job, now = claimed.job, services.clock.now()
-    turn, spent = job.turn + 1, job.attempt + 1
-    message = JobMessage.for_job(job, turn=turn, attempt=spent)
-    await hold_while_bus_is_away(services, lambda: services.bus.send(message, at=at))
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The next message's turn: when it comes, and what the row says meanwhile."""
+
+    state: JobState
+    at: datetime
+    code: str
+    attempt: int
+    counter: str
+    waits: int = 0
+    first_wait: bool = False
+
+
+def _retry(job: Job, code: str, at: datetime) -> Turn:
+    return Turn(JobState.RETRY_SCHEDULED, at, code, job.attempt + 1, "retries_scheduled")
+
+
+def _wait(job: Job, state: JobState, code: str, at: datetime) -> Turn:
+    return Turn(
+        state, at, code, job.attempt, "waits_scheduled", waits=job.waits + 1, first_wait=job.waits == 0
+    )
+
+
+async def _turn(claim: Claim, wanted: Turn) -> None:
+    services, job, now = claim.services, claim.job, claim.services.clock.now()
+    turn = job.turn + 1
+    message = JobMessage.for_job(job, turn=turn, attempt=wanted.attempt)
+    await reach(Point.WORKER_BEFORE_TURN_SENT)
+    await hold_while_bus_is_away(services, lambda: services.bus.send(message, at=wanted.at))
     await reach(Point.WORKER_AFTER_TURN_SENT)
+    since = None
+    if wanted.waits:
+        since = job.waiting_since or now
 
     def change(current: Job) -> Job:
-        state = JobState.RETRY_SCHEDULED
-        return current.moved(state, now, turn=turn, attempt=spent, lease=None, not_before=at)
+        return current.moved(
+            wanted.state,
+            now,
+            turn=turn,
+            attempt=wanted.attempt,
+            lease=None,
+            not_before=wanted.at,
+            waits=wanted.waits,
+            waiting_since=since,
+        )
 
-    rows = [
-        services.timeline(job, "retry_scheduled", at=now, code=error.code),
-        _attempt_row(services, job, now, error.code),
-    ]
-    if await commit_under_claim(services, claimed, change, rows, until) is None:
-        services.telemetry.count("claims_lost", task_type=job.task_type)
-        return
+    # A long wait is told once: its timeline must not grow with every look.
+    told = not wanted.waits or wanted.first_wait
+    rows = [services.timeline(job, wanted.state.value, at=now, code=wanted.code)] if told else []
+    rows.append(_attempt_row(claim, now, wanted.code))
+    await claim.commit(change, rows)
     await reach(Point.WORKER_AFTER_TURN_WRITTEN)
-    services.telemetry.count("retries_scheduled", task_type=job.task_type, code=error.code)
+    services.telemetry.count(wanted.counter, task_type=job.task_type, code=wanted.code)
+
+
+def resting_state(job: Job) -> JobState:
+    """The state of a job whose claim is given back without an outcome: it is what it was before."""
+    if job.open_effects:
+        return JobState.OUTCOME_UNKNOWN
+    return JobState.AWAITING_RESULT if job.waits else JobState.RETRY_SCHEDULED
+
+
+async def _put_off(claim: Claim, until: datetime, reason: str) -> None:
+    """Give the claim back, then repeat the message for `until`. The sweep finds what a crash leaves."""
+    services, job, now = claim.services, claim.job, claim.services.clock.now()
+    await reach(Point.WORKER_BEFORE_PUT_OFF)
+
+    def change(current: Job) -> Job:
+        return current.moved(resting_state(current), now, lease=None, not_before=until)
+
+    await claim.commit(change)
+    await reach(Point.WORKER_AFTER_PUT_OFF)
+    await nudge_or_hold(services, JobMessage.for_job(claim.job), until)
+    await reach(Point.WORKER_AFTER_PUT_OFF_NUDGE)
+    services.telemetry.count("jobs_put_off", task_type=job.task_type, reason=reason)
 
 
 async def step_back(services: Services, claimed: Snapshot) -> None:
@@ -113,7 +155,7 @@ async def step_back(services: Services, claimed: Snapshot) -> None:
     Storage may still be away: then the lease runs out instead. The caller nudges.
     """
     job, now = claimed.job, services.clock.now()
-    back = job.moved(JobState.RETRY_SCHEDULED, now, lease=None)
+    back = job.moved(resting_state(job), now, lease=None)
     rows = [services.timeline(job, "interrupted", at=now, code=StorageUnavailable.code)]
     try:
         await services.jobs.commit(claimed, back, rows)
@@ -121,8 +163,22 @@ async def step_back(services: Services, claimed: Snapshot) -> None:
         services.telemetry.count("claims_not_given_back", task_type=job.task_type)
 
 
-async def _bury(services: Services, claimed: Snapshot, bury: Bury, until: datetime) -> None:
-    job, now = claimed.job, services.clock.now()
+async def _cancel(claim: Claim) -> None:
+    services, job, now = claim.services, claim.job, claim.services.clock.now()
+    await reach(Point.WORKER_BEFORE_CANCELLED)
+
+    def change(current: Job) -> Job:
+        return current.moved(JobState.CANCELLED, now, lease=None, not_before=None, waiting_since=None)
+
+    rows = [services.timeline(job, "cancelled", at=now), _attempt_row(claim, now, "cancelled")]
+    await claim.commit(change, rows)
+    await reach(Point.WORKER_AFTER_CANCELLED)
+    services.telemetry.count("jobs_cancelled", task_type=job.task_type)
+    await claim.outlast_outage(lambda: finish(services, claim.job, job.release))
+
+
+async def _bury(claim: Claim, bury: Bury) -> None:
+    services, job, now = claim.services, claim.job, claim.services.clock.now()
     await reach(Point.WORKER_BEFORE_DEAD)
     failure = Failure(
         code=bury.code,
@@ -134,31 +190,39 @@ async def _bury(services: Services, claimed: Snapshot, bury: Bury, until: dateti
         app_version=services.app_version,
         input_ref=job.input_ref,
     )
-
-    def change(current: Job) -> Job:
-        return current.moved(JobState.DEAD, now, lease=None, not_before=None, failure=failure)
-
+    change = _dead(now, failure)
     rows = [
         services.timeline(job, "dead", at=now, code=bury.code),
-        _attempt_row(services, job, now, bury.code),
+        _attempt_row(claim, now, bury.code),
+        *outbox_rows(services, change(job)),
     ]
-    if await commit_under_claim(services, claimed, change, rows, until) is None:
-        services.telemetry.count("claims_lost", task_type=job.task_type)
-        return
+    await claim.commit(change, rows)
     await reach(Point.WORKER_AFTER_DEAD)
     services.telemetry.count("jobs_dead", task_type=job.task_type, code=bury.code)
     raise DeadLettered(job.job_id, bury.code) from None
 
 
-def _attempt_row(services: Services, job: Job, ended: datetime, outcome: str) -> Row:
+def _dead(now: datetime, failure: Failure) -> Callable[[Job], Job]:
+    def change(current: Job) -> Job:
+        return current.moved(
+            JobState.DEAD, now, lease=None, not_before=None, waiting_since=None, failure=failure
+        )
+
+    return change
+
+
+def _attempt_row(claim: Claim, ended: datetime, outcome: str) -> Row:
+    """One row an attempt; the looks of a long wait share that of their attempt."""
+    services, job = claim.services, claim.job
+    look = f"-{job.claim:06d}" if job.waits == 0 else "-wait"
     return Row(
         kind=RowKind.ATTEMPT,
-        key=f"{job.release:06d}-{job.attempt:04d}-{job.claim:06d}",
+        key=f"{job.release:06d}-{job.attempt:04d}{look}",
         data={
             "release": job.release,
             "attempt": job.attempt,
             "claim": job.claim,
-            "started_at": job.updated_at.isoformat(),
+            "started_at": claim.started_at.isoformat(),
             "ended_at": ended.isoformat(),
             "outcome": outcome,
             "worker": services.worker,

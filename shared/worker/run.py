@@ -9,15 +9,29 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from shared.errors import Conflict, DeadLettered, NewerSchema, StorageUnavailable, UnknownTask
+from shared.decisions import Rules
+from shared.errors import (
+    AfterhookError,
+    ClaimLost,
+    Conflict,
+    DeadLettered,
+    JobCancelled,
+    NewerSchema,
+    StorageUnavailable,
+    UnknownTask,
+)
 from shared.failpoints import Point, reach
 from shared.finishing import finish
 from shared.jobs import Job, JobState
+from shared.limits.slots import tenant_slot
 from shared.messages import JobMessage, read_message
+from shared.notify.outbox import outbox_rows
 from shared.nudges import after_outage, hold_while_bus_is_away, nudge_or_hold
+from shared.pipeline.policies import PollPolicy
 from shared.ports import Snapshot
 from shared.retry import BackoffList, RetryPolicy
 from shared.services import Services
+from shared.tasks.base import TaskResult, Waiting
 from shared.worker.admission import (
     Admission,
     AlreadyDead,
@@ -29,13 +43,15 @@ from shared.worker.admission import (
     Stale,
     admit,
 )
-from shared.worker.attempt import Completed, Failed, attempt
-from shared.worker.claims import outlast_outage
-from shared.worker.outcomes import fail, step_back, store_result, stored_result, succeed
+from shared.worker.attempt import Ended, attempt
+from shared.worker.claims import Claim
+from shared.worker.outcomes import conclude, step_back, succeed
+from shared.worker.results import store_result, stored_result
 
 log = logging.getLogger("afterhook.worker")
 NEWER_SCHEMA_PAUSE = timedelta(minutes=5)
 NO_RETRY = RetryPolicy(attempts=1, deadline=timedelta(0), backoff=BackoffList((timedelta(0),)), jitter=0.0)
+_NO_RULES = Rules(retry=NO_RETRY, poll=PollPolicy())
 _CLAIM_TRIES = 5
 
 
@@ -128,7 +144,8 @@ class Worker:
                 await reach(Point.WORKER_AFTER_NUDGE)
             case Crashed(job):
                 assert snapshot is not None
-                await services.jobs.commit(snapshot, job, [services.timeline(job, "dead", code="crashed")])
+                rows = [services.timeline(job, "dead", code="crashed"), *outbox_rows(services, job)]
+                await services.jobs.commit(snapshot, job, rows)
                 await reach(Point.WORKER_AFTER_DEAD)
                 services.telemetry.count("jobs_dead", task_type=job.task_type, code="crashed")
                 raise DeadLettered(message.job_id, "crashed") from None
@@ -153,38 +170,57 @@ class Worker:
 
     async def _run(self, claimed: Snapshot) -> None:
         """The claim is ours: run the task and make its outcome last, or give the claim back."""
+        services = self._services
+        claim = Claim(services, claimed, services.clock.now() + _lease_left(claimed))
         try:
-            await self._carry(claimed)
+            await self._carry(claim)
+        except ClaimLost:
+            services.telemetry.count("claims_lost", task_type=claim.job.task_type)
         except StorageUnavailable:
-            await step_back(self._services, claimed)
+            if claim.job.state is JobState.RUNNING:
+                await step_back(services, claim.snapshot)
             raise
 
-    async def _carry(self, claimed: Snapshot) -> None:
+    async def _carry(self, claim: Claim) -> None:
         await reach(Point.WORKER_AFTER_CLAIM)
-        services, job = self._services, claimed.job
-        until = services.clock.now() + _lease_left(claimed)
+        services, job = self._services, claim.job
         services.telemetry.observe("start_delay_seconds", _waited(job, services.clock.now()))
         task, policy = services.tasks.get(job.task_type), services.pipeline.tasks.get(job.task_type)
         if task is None or policy is None:
-            await fail(services, claimed, UnknownTask(_not_deployed(job)), NO_RETRY, until)
+            await conclude(claim, UnknownTask(_not_deployed(job)), _NO_RULES)
+            return
+        rules = Rules(retry=policy.retry, poll=policy.poll)
+        if job.cancel_requested and not job.open_effects:
+            await conclude(claim, JobCancelled(), rules)
             return
         if job.claim > 1:
-            earlier = await outlast_outage(services, lambda: stored_result(services, job), until)
+            earlier = await claim.outlast_outage(lambda: stored_result(services, job))
             if earlier is not None:
-                await succeed(services, claimed, earlier, until)
+                await succeed(claim, earlier)
                 return
-        outcome = await attempt(services, job, task, policy, until)
-        match outcome:
-            case Completed(result):
+        ended: Ended
+        try:
+            async with tenant_slot(services, job, claim.until):
+                ended = await attempt(claim, task, policy)
+        except (StorageUnavailable, ClaimLost):
+            raise
+        except AfterhookError as error:
+            ended = error
+        await self._end(claim, ended, rules)
+
+    async def _end(self, claim: Claim, ended: Ended, rules: Rules) -> None:
+        services = self._services
+        match ended:
+            case TaskResult():
                 await reach(Point.WORKER_BEFORE_RESULT_BLOB)
-                stored = await outlast_outage(services, lambda: store_result(services, job, result), until)
+                stored = await claim.outlast_outage(lambda: store_result(services, claim.job, ended))
                 await reach(Point.WORKER_AFTER_RESULT_BLOB)
-                await succeed(services, claimed, stored, until)
-            case Failed(error):
-                log.info("attempt of %s failed: %s", job.job_id, error.code)
-                await fail(services, claimed, error, policy.retry, until)
+                await succeed(claim, stored)
+            case Waiting() | AfterhookError():
+                log.info("attempt of %s ended: %s", claim.job.job_id, ended.code)
+                await conclude(claim, ended, rules)
             case _:
-                assert_never(outcome)
+                assert_never(ended)
 
 
 def _holds(job: Job, token: str) -> bool:

@@ -8,13 +8,19 @@ import pytest
 
 from shared.adapters.addresses import BusAddress, StorageAddress
 from shared.adapters.blobs import Blobs
+from shared.adapters.breakers_table import BreakersTable
+from shared.adapters.budgets_table import BudgetsTable
 from shared.adapters.cases_table import CasesTable
 from shared.adapters.clock import SystemRandomness
 from shared.adapters.connections import Connections
 from shared.adapters.groups_table import GroupsTable
 from shared.adapters.jobs_table import JobsTable
 from shared.adapters.open_table import OpenTable
+from shared.adapters.retention_table import RetentionTable
+from shared.adapters.slots_table import SlotsTable
+from shared.limits.ports import BreakerStore, BudgetStore, SlotStore
 from shared.ports import BlobStore, CaseStore, GroupStore, JobStore, OpenIndex
+from shared.retention.ports import RetentionIndex
 from tests.support.fakes import World
 from tests.support.storage import Azurite
 
@@ -28,6 +34,10 @@ class Stores:
     cases: CaseStore
     groups: GroupStore
     blobs: BlobStore
+    retention: RetentionIndex
+    breakers: BreakerStore
+    budgets: BudgetStore
+    slots: SlotStore
     container: str
 
 
@@ -40,6 +50,10 @@ def real_stores(connections: Connections, prefix: str) -> Stores:
         cases=CasesTable(connections, randomness, f"{prefix}cases"),
         groups=GroupsTable(connections, randomness, f"{prefix}groups"),
         blobs=Blobs(connections),
+        retention=RetentionTable(connections, f"{prefix}ended", page_size=7),
+        breakers=BreakersTable(connections, randomness, f"{prefix}limits"),
+        budgets=BudgetsTable(connections, f"{prefix}limits"),
+        slots=SlotsTable(connections, randomness, f"{prefix}limits"),
         container=f"{prefix}blobs",
     )
 
@@ -72,5 +86,9 @@ def stores(request: pytest.FixtureRequest, prefix: str) -> Stores:
         cases=world.cases,
         groups=world.groups,
         blobs=world.blobs,
+        retention=world.retention,
+        breakers=world.breakers,
+        budgets=world.budgets,
+        slots=world.slots,
         container=f"{prefix}blobs",
     )

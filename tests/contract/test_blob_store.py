@@ -117,3 +117,29 @@ async def test_a_path_that_could_be_read_as_another_is_refused(stores: Stores, p
         await stores.blobs.read(ref, max_bytes=10)
     with pytest.raises(ValueError, match="path"):
         await stores.blobs.info(ref)
+
+
+async def test_all_blobs_below_a_folder_are_deleted_and_no_other(stores: Stores) -> None:
+    below = [f"{stores.container}/job_a/{number:03d}" for number in range(130)]
+    others = [
+        f"{stores.container}/job_ab/1",
+        f"{stores.container}/job_b/job_a/1",
+        f"{stores.container}/job_a",
+    ]
+    for ref in [*below[:3], *others]:
+        await stores.blobs.put_if_absent(ref, b"x", "text/plain")
+    await asyncio.gather(*(stores.blobs.put_if_absent(ref, b"x", "text/plain") for ref in below[3:]))
+    await stores.blobs.delete_below(f"{stores.container}/job_a/")
+    assert [ref for ref in below if await stores.blobs.info(ref)] == []
+    assert [ref for ref in others if await stores.blobs.info(ref)] == others
+
+
+async def test_deleting_below_a_folder_that_is_empty_or_not_there_is_quiet(stores: Stores) -> None:
+    for folder in (f"{stores.container}/nothing/", f"{stores.container}x/a/"):
+        await stores.blobs.delete_below(folder)
+
+
+@pytest.mark.parametrize("folder", ["", "/", "things/", "things", "things/a", "things//", "things/../a/"])
+async def test_what_names_no_folder_in_a_container_is_never_deleted(stores: Stores, folder: str) -> None:
+    with pytest.raises(ValueError, match=r"folder|path|reference|container"):
+        await stores.blobs.delete_below(folder)

@@ -232,3 +232,14 @@ async def test_data_that_json_cannot_carry_is_refused(stores: Stores, data: dict
 async def test_a_row_key_that_no_storage_takes_is_refused(stores: Stores, key: str) -> None:
     with pytest.raises(ValueError, match="key of a input row"):
         await stores.jobs.insert(a_job(), [Row(kind=RowKind.INPUT, key=key)])
+
+
+async def test_a_deleted_row_is_gone_and_the_others_stay(stores: Stores) -> None:
+    row, other = Row(kind=RowKind.INPUT, key="a", content=b"x"), Row(kind=RowKind.INPUT, key="b")
+    await stores.jobs.insert(a_job(), [row, other])
+    for _ in range(2):
+        await stores.jobs.delete_row("job_a", RowKind.INPUT, "a")
+    await stores.jobs.delete_row("job_none", RowKind.INPUT, "a")
+    await stores.jobs.delete_row("a/b", RowKind.INPUT, "a")
+    assert await stores.jobs.rows("job_a", RowKind.INPUT) == [other]
+    assert await stores.jobs.load("job_a") is not None

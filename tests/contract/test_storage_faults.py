@@ -14,6 +14,9 @@ from shared.adapters.addresses import BusAddress, StorageAddress
 from shared.adapters.connections import Connections
 from shared.adapters.guard import StorageGuard
 from shared.errors import Conflict, StorageUnavailable
+from shared.limits.breaker import CLOSED, Breaker
+from shared.limits.ports import Slot
+from shared.limits.rates import Meter, Place
 from shared.ports import CaseFilter, CaseState, Row, RowKind
 from tests.contract.conftest import Stores, real_stores
 from tests.support.lossy import Relay, black_hole, relay_to
@@ -169,6 +172,45 @@ async def test_an_unconfirmed_alert_is_found_after_a_count_that_died(lossy: tupl
         assert [group.count for group in await stores.groups.unalerted()] == [1]
         await stores.groups.mark_alerted(case.fingerprint)
         assert await stores.groups.unalerted() == []
+
+
+async def test_a_breaker_whose_writes_answer_was_lost_is_known_as_written(
+    lossy: tuple[Stores, Relay],
+) -> None:
+    stores, relay = lossy
+    first = await stores.breakers.write("openai", Breaker(failures=1), None)
+    assert first is not None
+    relay.lose = 1
+    second = await stores.breakers.write("openai", Breaker(failures=2), first.version)
+    assert relay.lost == 1
+    assert second == await stores.breakers.load("openai")
+    assert await stores.breakers.write("openai", CLOSED, first.version) is None
+
+
+async def test_a_place_whose_answer_was_lost_is_held(lossy: tuple[Stores, Relay]) -> None:
+    stores, relay = lossy
+    slot = Slot(number=0, token="one", since=MOMENT, until=minutes_later(1))
+    await stores.slots.take("warm", slot, None)
+    relay.lose = 1
+    held = await stores.slots.take("tenant", slot, None)
+    assert relay.lost == 1
+    assert held == slot
+    assert await stores.slots.take("tenant", replace(slot, token="two"), None) is None
+    await stores.slots.release("tenant", held)
+    assert await stores.slots.slots("tenant") == []
+
+
+async def test_a_start_whose_answer_was_lost_is_counted_once(lossy: tuple[Stores, Relay]) -> None:
+    stores, relay = lossy
+    assert await stores.slots.advance("tenant", Meter(), None)
+    stored = await stores.slots.meter("tenant")
+    relay.lose = 1
+    meter = Meter(full_at=minutes_later(1), next_start=MOMENT, asked=MOMENT)
+    assert await stores.slots.advance("tenant", meter, stored.version, "job_a")
+    assert relay.lost == 1
+    assert (await stores.slots.meter("tenant")).meter == meter
+    assert await stores.slots.place("tenant", "job_a") == Place(start=MOMENT, asked=MOMENT)
+    assert not await stores.slots.advance("tenant", Meter(), stored.version)
 
 
 async def test_a_blob_whose_answer_was_lost_is_there_and_whole(lossy_blobs: tuple[Stores, Relay]) -> None:

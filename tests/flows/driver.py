@@ -70,12 +70,16 @@ class Flow:
 
     def decide(self, job_id: str, action: str, key: str, **more: Any) -> Reply:
         """An operator's decision, under an Idempotency-Key."""
-        body = json.dumps({"operator": "on-call", "reason": "looked at it", **more}).encode()
-        headers = self._key() | {"Content-Type": "application/json", "Idempotency-Key": key}
-        return self.call("POST", f"/api/dead-letters/{job_id}/{action}", body, headers)
+        document = {"operator": "on-call", "reason": "looked at it", **more}
+        return self.post(f"dead-letters/{job_id}/{action}", key, document)
 
     def decide_until_accepted(self, job_id: str, action: str, key: str, **more: Any) -> Any:
         return self._until(lambda: self.decide(job_id, action, key, **more), (200, 202))
+
+    def post(self, path: str, key: str, document: Mapping[str, Any]) -> Reply:
+        """A request to a keyed route, under an Idempotency-Key."""
+        headers = self._key() | {"Content-Type": "application/json", "Idempotency-Key": key}
+        return self.call("POST", f"/api/{path}", json.dumps(document).encode(), headers)
 
     def get(self, path: str) -> Reply:
         return self.call("GET", f"/api/{path}", None, self._key())

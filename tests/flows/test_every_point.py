@@ -3,7 +3,14 @@
 import pytest
 
 from shared.failpoints import Point
-from tests.flows import test_kills_deadletters, test_kills_intake, test_kills_operator, test_kills_worker
+from tests.flows import (
+    test_kills_deadletters,
+    test_kills_intake,
+    test_kills_operator,
+    test_kills_reconcile,
+    test_kills_video,
+    test_kills_worker,
+)
 
 pytestmark = pytest.mark.flows
 
@@ -20,5 +27,7 @@ def test_every_point_is_killed_at_somewhere() -> None:
         *test_kills_operator.RESUBMITTING,
         *test_kills_operator.CLOSING,
         *test_kills_operator.SWEEPING,
+        *test_kills_reconcile.POINTS,
+        *test_kills_video.POINTS,
     }
     assert killed == set(Point)

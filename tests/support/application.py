@@ -14,11 +14,13 @@ import jmespath
 from shared.access import PrefixAccess
 from shared.intake import Intake
 from shared.jobs import Job, job_id_for
+from shared.limits.breakers import Breakers
 from shared.pipeline import Pipeline, Route, SourcePolicy, TaskPolicy
 from shared.retry import BackoffList, RetryPolicy
 from shared.services import Services
 from shared.settings import Settings
-from shared.tasks.base import TaskContext, TaskInput, TaskResult
+from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
+from shared.tasks.options import SummarizeDocumentOptions
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.secrets import SourceSecrets
 from shared.webhooks.signatures import hmac_sha256
@@ -47,7 +49,7 @@ class ScriptedTask:
     def max_input_bytes(self) -> int:
         return 1024 * 1024
 
-    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
+    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult | Waiting:
         self.runs.append((task_input, context))
         step = self.script.pop(0) if self.script else f"result of run {len(self.runs)}".encode()
         if isinstance(step, Exception):
@@ -83,7 +85,10 @@ def pipeline(*, attempts: int = 3, deadline: timedelta = timedelta(hours=24)) ->
     )
     retry = RetryPolicy(attempts=attempts, deadline=deadline, backoff=BackoffList((BACKOFF,)), jitter=0.2)
     policy = TaskPolicy(
-        name=TASK, attempt_timeout=ATTEMPT_TIMEOUT, max_document=1024 * 1024, sentences=3, retry=retry
+        name=TASK,
+        attempt_timeout=ATTEMPT_TIMEOUT,
+        retry=retry,
+        options=SummarizeDocumentOptions.model_validate({"max_document": "1MiB", "sentences": 3}),
     )
     return Pipeline(sources={SOURCE: source}, tasks={TASK: policy})
 
@@ -99,8 +104,13 @@ def build_services(world: World, task: Any = None, **changes: Any) -> Services:
         cases=world.cases,
         groups=world.groups,
         blobs=world.blobs,
+        retention=world.retention,
         bus=world.bus,
         alerts=world.alerts,
+        notifier=world.notifier,
+        breakers=Breakers(world.breakers, world.clock, world.randomness),
+        budgets=world.budgets,
+        slots=world.slots,
         telemetry=world.telemetry,
         clock=world.clock,
         randomness=world.randomness,

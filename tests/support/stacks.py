@@ -21,6 +21,7 @@ def flow_stack(
     pipeline: Path = PIPELINE,
     proxied: bool = False,
     worker: WorkerKind | None = None,
+    plugins: tuple[str, ...] = (),
 ) -> Stack:
     """A stack not yet started (use it in `with`), with failpoints, its data and logs under `folder`.
 
@@ -33,6 +34,7 @@ def flow_stack(
             queue_properties={"LockDuration": lock_duration},
             extra_settings=settings or {},
             failpoints=True,
+            plugins=plugins,
             proxied=proxied,
             worker_python=host_worker.python_for(worker),
         )

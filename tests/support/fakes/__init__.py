@@ -10,7 +10,9 @@ from tests.support.fakes.cases import FakeCaseStore
 from tests.support.fakes.faults import Faults
 from tests.support.fakes.groups import FakeGroupStore
 from tests.support.fakes.jobs import FakeJobStore
+from tests.support.fakes.notifier import FakeNotifier
 from tests.support.fakes.openindex import FakeOpenIndex
+from tests.support.fakes.retention import FakeRetentionIndex
 from tests.support.fakes.telemetry import FakeTelemetry
 from tests.support.fakes.time import FakeClock, FakeRandomness
 from tests.support.fakes.world import World
@@ -23,8 +25,10 @@ __all__ = [
     "FakeClock",
     "FakeGroupStore",
     "FakeJobStore",
+    "FakeNotifier",
     "FakeOpenIndex",
     "FakeRandomness",
+    "FakeRetentionIndex",
     "FakeTelemetry",
     "Faults",
     "Sent",

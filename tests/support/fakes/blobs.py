@@ -1,7 +1,7 @@
 """The blob store in memory."""
 
 from shared.ports import BlobInfo, Pieces
-from shared.refs import BlobRef, parse_ref
+from shared.refs import BlobRef, parse_folder, parse_ref
 from tests.support.fakes.faults import Faults
 
 
@@ -36,6 +36,13 @@ class FakeBlobStore(Faults):
         if len(stored[0]) > max_bytes:
             raise ValueError(f"The blob has {len(stored[0])} bytes; at most {max_bytes} are read.")
         return stored[0]
+
+    async def delete_below(self, folder: str) -> None:
+        container, path = parse_folder(folder)
+        async with self._call("delete_below"):
+            below = [ref for ref in self._blobs if ref.container == container and ref.path.startswith(path)]
+            for ref in below:
+                del self._blobs[ref]
 
     def put_now(self, ref: str, content: bytes, content_type: str = "application/octet-stream") -> None:
         """Store a blob at once, replacing what was there: a document somebody put into storage."""

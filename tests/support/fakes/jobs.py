@@ -68,6 +68,10 @@ class FakeJobStore(Faults):
             partition = self._partitions.get(job_id, _Partition())
             return _read_row(partition, (kind, key)) if (kind, key) in partition.rows else None
 
+    async def delete_row(self, job_id: str, kind: RowKind, key: str) -> None:
+        async with self._call("delete_row"):
+            self._partitions.get(job_id, _Partition()).rows.pop((kind, key), None)
+
     def all_jobs(self) -> list[Job]:
         """Every stored job, for assertions."""
         return [from_text(Job, p.record) for p in self._partitions.values() if p.record is not None]

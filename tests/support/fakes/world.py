@@ -9,7 +9,10 @@ from tests.support.fakes.cases import FakeCaseStore
 from tests.support.fakes.faults import Faults
 from tests.support.fakes.groups import FakeGroupStore
 from tests.support.fakes.jobs import FakeJobStore
+from tests.support.fakes.limits import FakeBreakerStore, FakeBudgetStore, FakeSlotStore
+from tests.support.fakes.notifier import FakeNotifier
 from tests.support.fakes.openindex import FakeOpenIndex
+from tests.support.fakes.retention import FakeRetentionIndex
 from tests.support.fakes.telemetry import FakeTelemetry
 from tests.support.fakes.time import FakeClock, FakeRandomness
 
@@ -25,8 +28,13 @@ class World:
     cases: FakeCaseStore = field(default_factory=FakeCaseStore)
     groups: FakeGroupStore = field(default_factory=FakeGroupStore)
     blobs: FakeBlobStore = field(default_factory=FakeBlobStore)
+    retention: FakeRetentionIndex = field(default_factory=FakeRetentionIndex)
+    breakers: FakeBreakerStore = field(default_factory=FakeBreakerStore)
+    budgets: FakeBudgetStore = field(default_factory=FakeBudgetStore)
+    slots: FakeSlotStore = field(default_factory=FakeSlotStore)
     bus: FakeBus = field(init=False)
     alerts: FakeAlertSink = field(default_factory=FakeAlertSink)
+    notifier: FakeNotifier = field(default_factory=FakeNotifier)
     telemetry: FakeTelemetry = field(default_factory=FakeTelemetry)
 
     def __post_init__(self) -> None:
@@ -38,7 +46,11 @@ class World:
 
     def storage(self) -> tuple[Faults, ...]:
         """The fakes that lie in the storage account."""
-        return (self.jobs, self.open, self.cases, self.groups, self.blobs)
+        return (self.jobs, self.open, self.cases, self.groups, self.blobs, self.retention, *self.limits())
+
+    def limits(self) -> tuple[Faults, ...]:
+        """Those of the limits."""
+        return (self.breakers, self.budgets, self.slots)
 
     def storage_down(self, down: bool = True) -> None:
         """Take the whole storage account away, or bring it back."""

@@ -50,10 +50,11 @@ class Watcher:
         self._demand(old.state not in FINAL, f"a {old.state} job was written again")
         self._demand((new.release, new.turn) >= (old.release, old.turn), "release or turn went back")
         self._demand(new.claim >= old.claim, "the claim went back")
-        if new.state is JobState.RUNNING:
+        flagged = old.cancel_requested is not new.cancel_requested
+        if new.state is JobState.RUNNING and not (old.state is JobState.RUNNING and new.claim == old.claim):
             self._demand(new.claim == old.claim + 1, "a claim did not count up")
             self._claimants[new.job_id, new.claim] = current()
-        elif old.state is JobState.RUNNING and new.claim == old.claim:
+        elif old.state is JobState.RUNNING and new.claim == old.claim and not flagged:
             claimant = self._claimants[old.job_id, old.claim]
             self._demand(claimant is current(), "an outcome was written under another's claim")
 

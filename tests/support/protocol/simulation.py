@@ -5,10 +5,13 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
+from shared.cancel import Cancellation, cancel
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
 from shared.deadletters.handler import DeadLetterHandler
+from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
 from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.effects.records import latest, read_effect
 from shared.errors import (
     QueueUnavailable,
     StorageUnavailable,
@@ -16,13 +19,15 @@ from shared.errors import (
 )
 from shared.failpoints import install
 from shared.intake import Accepted
-from shared.jobs import JobState
+from shared.jobs import Job, JobState
+from shared.ports import RowKind
 from shared.sweep import Sweep
 from shared.webhooks.base import Reply
 from shared.worker.run import Worker
 from tests.support.application import build_intake, build_services, note, webhook
 from tests.support.protocol.broker import Held
 from tests.support.protocol.checks import Broken, Watcher, check_settled, demand
+from tests.support.protocol.effects import ModelOutside
 from tests.support.protocol.gates import Gated, Killed, current, pass_gate
 from tests.support.protocol.plan import MoodyTask, Plan
 from tests.support.protocol.stage import SPINS, Stage
@@ -36,7 +41,8 @@ class Simulation(Stage):
     def __init__(self, seed: int, plan: Plan) -> None:
         super().__init__(seed, plan.outages)
         self._plan = plan
-        self._task = MoodyTask(self._chance)
+        self.outside = ModelOutside(self._chance, plan.faults)
+        self._task = MoodyTask(self._chance, self.outside, plan.effects)
         self._watcher = Watcher(self.world)
         self._services = build_services(self.world, self._task, **self._gated_ports())
         self._intake = build_intake(self._services)
@@ -65,7 +71,7 @@ class Simulation(Stage):
         async def hook(point: str) -> None:
             await pass_gate(point)
             invocation = current()
-            wanted = point == self._plan.kill_at and not self._task.calm
+            wanted = point == self._plan.kill_at and not self.outside.calm
             if wanted and invocation is not None and self._chance.random() < 0.3:
                 self.aimed_kills += 1
                 self._end(invocation)
@@ -85,6 +91,7 @@ class Simulation(Stage):
                 await asyncio.sleep(0)
         await check_settled(self.world, self._watcher.accepted, sweeping=self._plan.sweeps)
         demand(self._broker.empty, "messages are left over")
+        self.outside.check(self.world.jobs.all_jobs())
 
     def _check(self) -> None:
         if self._watcher.problems:
@@ -101,6 +108,7 @@ class Simulation(Stage):
             (0.08, self._deliver_dead),
             (0.01 if plan.sweeps else 0.0, self._sweep),
             (plan.operators, self._operate),
+            (plan.cancels, self._cancel),
             (0.03, self._pass_time),
             (plan.kills, self._kill),
             (0.02, self._freeze),
@@ -163,13 +171,40 @@ class Simulation(Stage):
         job = self._chance.choice(jobs)
         key = self._chance.choice([None, f"key-{job.release}"])
         decision = Decision(operator="ada", reason="seen", idempotency_key=key)
-        if self._chance.random() < 0.25:
+        if job.open_effects and self._chance.random() < 0.8:
+            await self._start("reconcile", self._reconcile(job, decision))
+        elif self._chance.random() < 0.25:
             await self._start("close", close(self._services, job.job_id, decision))
         else:
             content = self._chance.choice([None, b"A better text."])
             at = self._chance.choice([None, self._clock.now() + timedelta(seconds=40)])
             wanted = Resubmission(content=content, at=at)
             await self._start("resubmit", resubmit(self._services, job.job_id, decision, wanted))
+
+    async def _reconcile(self, job: Job, decision: Decision) -> None:
+        """Somebody looks at the provider, and tells the truth."""
+        action = self._chance.choice(job.open_effects)
+        rows = await self.world.jobs.rows(job.job_id, RowKind.EFFECT)
+        record = latest([read_effect(row) for row in rows], action)
+        assert record is not None
+        found = self.outside.found(record)
+        wanted = Reconciliation(
+            effect=action,
+            outcome=Outcome.DONE if found else Outcome.NOT_DONE,
+            external_id=found.external_id if found else None,
+        )
+        await reconcile(self._services, job.job_id, decision, wanted)
+
+    async def _cancel(self) -> None:
+        jobs = [job for job in self.world.jobs.all_jobs() if not job.final]
+        if jobs:
+            job = self._chance.choice(jobs)
+            await self._start("cancel", self._ask_to_cancel(job.job_id))
+
+    async def _ask_to_cancel(self, job_id: str) -> None:
+        snapshot = await self._services.jobs.load(job_id)
+        assert snapshot is not None
+        await cancel(self._services, snapshot, Cancellation(reason="not needed"))
 
     # --- what the adversary does
 
@@ -234,7 +269,7 @@ class Simulation(Stage):
     async def _settle(self) -> None:
         """No faults any more: everything is delivered, the sweep runs, time passes."""
         self._note("--- settling")
-        self._task.calm = True
+        self.outside.calm = True
         self.world.storage_down(False)
         self.world.bus.down = False
         for turn in range(SETTLE_ROUNDS):

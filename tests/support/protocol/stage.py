@@ -49,7 +49,7 @@ class Stage:
             self._broker.take_in()
         for invocation in list(self._live):
             if (
-                invocation.kind in {"webhook", "resubmit", "close"}
+                invocation.kind in {"webhook", "resubmit", "close", "reconcile", "cancel"}
                 and self._clock.now() - invocation.started_at > HTTP_LIMIT
             ):
                 self._end(invocation)

@@ -4,14 +4,20 @@ from typing import Any
 
 HTTP_FUNCTIONS = {
     "webhook": ("POST", "webhooks/{source}", "ANONYMOUS"),
+    "callback": ("POST", "callbacks/{token}", "ANONYMOUS"),
     "submit_job": ("POST", "jobs", "FUNCTION"),
     "put_input": ("PUT", "inputs/{name}", "FUNCTION"),
     "get_job": ("GET", "jobs/{job_id}", "FUNCTION"),
     "get_result": ("GET", "jobs/{job_id}/result", "FUNCTION"),
+    "show_review": ("GET", "jobs/{job_id}/review", "FUNCTION"),
+    "approve_result": ("POST", "jobs/{job_id}/approve", "FUNCTION"),
+    "reject_result": ("POST", "jobs/{job_id}/reject", "FUNCTION"),
+    "cancel_job": ("POST", "jobs/{job_id}/cancel", "FUNCTION"),
     "list_cases": ("GET", "dead-letters", "FUNCTION"),
     "show_case": ("GET", "dead-letters/{job_id}", "FUNCTION"),
     "resubmit_case": ("POST", "dead-letters/{job_id}/resubmit", "FUNCTION"),
     "close_case": ("POST", "dead-letters/{job_id}/close", "FUNCTION"),
+    "reconcile_case": ("POST", "dead-letters/{job_id}/reconcile", "FUNCTION"),
     "health": ("GET", "health", "ANONYMOUS"),
 }
 """Method, route and key level, by name."""
@@ -30,6 +36,7 @@ def expected(queue: str = "ai-jobs", schedule: str = "0 * * * * *") -> dict[str,
         "run_job": [_queue(queue)],
         "file_dead_letter": [_queue(f"{queue}/$deadletterqueue")],
         "sweep": [timer],
+        "delete_expired": [timer | {"schedule": "0 20 * * * *"}],
     }
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from devhost import stack as module
 from devhost.parts import PartError, PartSpec
-from devhost.stack import Stack, StackOptions
+from devhost.stack import Part, Stack, StackOptions
+from devhost.stack_options import AZURE_PARTS
 from devhost.testing import local_stack
 
 READY: Mapping[str, Any] = {"port": 1, "url": "http://127.0.0.1:1", "connection_string": "Endpoint=sb://x:1;"}
@@ -46,6 +47,26 @@ def test_storage_and_broker_are_there_before_the_host_and_after_it(tmp_path: Pat
         assert calls == ["start azurite", "start broker", "start host"]
         calls.clear()
     assert calls == ["stop host", "stop broker", "stop azurite"]
+
+
+def test_the_outside_is_there_before_the_host_and_after_it(tmp_path: Path, calls: list[str]) -> None:
+    options = StackOptions(
+        state=tmp_path,
+        parts=AZURE_PARTS | {Part.OUTSIDE},
+        outside={"AI_BASE_URL": "{outside}/v1"},
+        extra_settings={"AI_PROVIDER": "openai"},
+    )
+    with Stack(options) as stack:
+        assert calls == ["start azurite", "start broker", "start outside", "start host"]
+        assert stack.values["AI_BASE_URL"] == "http://127.0.0.1:1/v1"
+        assert stack.outside.url == "http://127.0.0.1:1"
+        calls.clear()
+    assert calls == ["stop host", "stop outside", "stop broker", "stop azurite"]
+
+
+def test_a_stack_without_an_outside_says_so(tmp_path: Path, calls: list[str]) -> None:
+    with Stack(StackOptions(state=tmp_path)) as stack, pytest.raises(PartError, match="no outside"):
+        _ = stack.outside
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,20 @@
 """Building the application: once, from the settings, and held back rather than lost while it cannot start."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from shared import bootstrap
+from shared.adapters.openai_summarizer import OpenAISummarizer
+from shared.ai.builtin import BuiltinSummarizer
 from shared.application import Application
 from shared.errors import ConfigurationError
+from shared.settings import APP_ROOT
+from shared.tasks.generate_video import GenerateVideo
+from shared.tasks.summarize_document import SummarizeDocument
 
 SETTINGS = {
     "AzureWebJobsStorage": "UseDevelopmentStorage=true",
@@ -33,8 +40,37 @@ async def test_a_pipeline_without_tasks_gives_an_application_without_tasks(tmp_p
 
 async def test_a_task_that_the_pipeline_configures_is_there() -> None:
     built = bootstrap.build(SETTINGS)
-    assert set(built.services.tasks) == {"summarize_document"}
+    assert set(built.services.tasks) == {"summarize_document", "generate_video"}
     await built.aclose()
+
+
+@pytest.mark.parametrize(
+    ("settings", "summarizer", "makes_videos"),
+    [
+        ({}, BuiltinSummarizer, False),
+        ({"VIDEO_BASE_URL": "https://videos.example.com/v1"}, BuiltinSummarizer, True),
+        ({"AI_PROVIDER": "openai", "AI_MODEL": "m", "AI_API_KEY": "k"}, OpenAISummarizer, True),
+    ],
+)
+async def test_the_settings_choose_who_does_the_work(
+    settings: dict[str, str], summarizer: type, makes_videos: bool
+) -> None:
+    built = bootstrap.build(SETTINGS | settings)
+    summarize = built.services.tasks["summarize_document"]
+    generate = built.services.tasks["generate_video"]
+    assert isinstance(summarize, SummarizeDocument)
+    assert isinstance(generate, GenerateVideo)
+    assert isinstance(summarize.summarizer, summarizer)
+    assert (generate.provider is not None) == makes_videos
+    await built.aclose()
+
+
+def test_building_the_application_does_not_load_the_openai_sdk() -> None:
+    build = f"from shared import bootstrap; bootstrap.build({SETTINGS!r})"
+    code = f"import sys; {build}; print('openai' in sys.modules)"
+    command = [sys.executable, "-c", code]
+    built = subprocess.run(command, cwd=APP_ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert built.stdout.split() == ["False"]
 
 
 @pytest.mark.parametrize("error", [ConfigurationError("JOBS_QUEUE: ..."), ImportError("a module")])

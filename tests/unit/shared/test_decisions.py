@@ -1,4 +1,4 @@
-"""What follows a failure: a table of known cases."""
+"""What follows a run that did not succeed: tables of known cases."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from shared.decisions import Bury, RetryAfter, decide
+from shared.calls.calling import BudgetExceeded, MustWait
+from shared.calls.failures import CallFailed, FailureKind
+from shared.calls.resting import TriedInVain
+from shared.decisions import AskAt, Bury, Cancel, LookAt, PutOff, RetryAfter, Rules, decide
 from shared.documents.errors import DocumentMissing
 from shared.errors import (
     AfterhookError,
     AttemptTimedOut,
     Conflict,
+    EffectChanged,
+    JobCancelled,
     OutcomeUnknownError,
     PermanentError,
     TaskFailed,
@@ -19,17 +24,26 @@ from shared.errors import (
     UnknownTask,
 )
 from shared.jobs import Category
-from shared.retry import BackoffCurve, RetryPolicy
+from shared.pipeline.policies import PollPolicy
+from shared.retry import BackoffCurve, BackoffList, RetryPolicy
+from shared.tasks.base import Waiting
 from tests.support.application import new_job
 from tests.support.fakes import World
 from tests.support.fakes.time import START
 
 CURVE = BackoffCurve(base=timedelta(seconds=5), factor=2, cap=timedelta(minutes=5))
 POLICY = RetryPolicy(attempts=5, deadline=timedelta(hours=1), backoff=CURVE, jitter=0.2)
+POLL = PollPolicy(deadline=timedelta(hours=2), backoff=CURVE, jitter=0.2)
+RULES = Rules(retry=POLICY, poll=POLL)
+OPEN: dict[str, Any] = {"open_effects": ("submit_video",)}
 
 
-def decided(error: AfterhookError, *, fraction: float = 0.0, at: Any = START, **job: Any) -> Any:
-    return decide(error, new_job(World(), **job), POLICY, at, fraction)
+def decided(ended: Any, *, fraction: float = 0.0, at: Any = START, rules: Rules = RULES, **job: Any) -> Any:
+    return decide(ended, new_job(World(), **job), rules, at, fraction)
+
+
+def call_failed(kind: FailureKind, status: int | None = None) -> CallFailed:
+    return CallFailed("video", kind, status=status)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +53,15 @@ def decided(error: AfterhookError, *, fraction: float = 0.0, at: Any = START, **
         (PermanentError(), Category.FIX_INPUT, "permanent"),
         (TaskFailed(), Category.MANUAL_REVIEW, "task_failed"),
         (UnknownTask(), Category.MANUAL_REVIEW, "unknown_task"),
-        (OutcomeUnknownError(), Category.RECONCILE, "outcome_unknown"),
+        (EffectChanged(), Category.MANUAL_REVIEW, "effect_changed"),
+        (BudgetExceeded(), Category.BUDGET, "budget_exceeded"),
         (Conflict(), Category.MANUAL_REVIEW, "conflict"),
+        (call_failed(FailureKind.REJECTED, 400), Category.FIX_INPUT, "provider_call_failed"),
+        (call_failed(FailureKind.REJECTED, 404), Category.FIX_INPUT, "provider_call_failed"),
+        (call_failed(FailureKind.REJECTED, 422), Category.FIX_INPUT, "provider_call_failed"),
+        (call_failed(FailureKind.REJECTED, 401), Category.MANUAL_REVIEW, "provider_call_failed"),
+        (call_failed(FailureKind.REJECTED, 403), Category.MANUAL_REVIEW, "provider_call_failed"),
+        (call_failed(FailureKind.REJECTED, 409), Category.MANUAL_REVIEW, "provider_call_failed"),
     ],
 )
 def test_what_is_not_transient_goes_before_a_person(
@@ -49,18 +70,64 @@ def test_what_is_not_transient_goes_before_a_person(
     assert decided(error) == Bury(category, code, str(error))
 
 
-@pytest.mark.parametrize(("spent", "seconds"), [(0, 10), (1, 20), (2, 40), (3, 80)])
-def test_the_delay_doubles_with_each_spent_attempt(spent: int, seconds: int) -> None:
-    assert decided(TransientError(), attempt=spent) == RetryAfter(timedelta(seconds=seconds))
+@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.REJECTED])
+def test_a_call_that_may_be_made_again_is_retried(kind: FailureKind) -> None:
+    assert decided(call_failed(kind)) == RetryAfter(timedelta(seconds=10))
+
+
+def test_a_valid_input_whose_outcome_is_unknown_and_not_safe_to_repeat_is_reconciled_after_one_attempt() -> (
+    None
+):
+    outcome = decided(OutcomeUnknownError("Nobody knows."), **OPEN)
+    assert (outcome.category, outcome.code) == (Category.RECONCILE, "outcome_unknown")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermanentError(),
+        TaskFailed(),
+        BudgetExceeded(),
+        call_failed(FailureKind.REJECTED, 400),
+        MustWait("provider_resting", START + timedelta(days=2)),
+    ],
+)
+def test_an_open_effect_outweighs_every_other_reason(error: AfterhookError) -> None:
+    outcome = decided(error, **OPEN)
+    assert (outcome.category, outcome.code) == (Category.RECONCILE, error.code)
+    assert "submit_video" in outcome.message
+
+
+def test_an_open_effect_whose_attempts_are_spent_is_reconciled() -> None:
+    assert decided(AttemptTimedOut(), attempt=4, **OPEN).category is Category.RECONCILE
+
+
+@pytest.mark.parametrize(("spent", "seconds"), [(0, 10), (1, 20), (2, 40), (3, 80), (5, 300), (20, 300)])
+def test_the_delay_doubles_with_each_spent_attempt_up_to_its_cap(spent: int, seconds: int) -> None:
+    rules = replace(RULES, retry=replace(POLICY, attempts=100))
+    assert decided(TransientError(), attempt=spent, rules=rules).delay >= timedelta(seconds=seconds)
+    if spent != 5:
+        assert decided(TransientError(), attempt=spent, rules=rules) == RetryAfter(timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(("spent", "seconds"), [(0, 30), (1, 120), (2, 600), (3, 1800), (4, 1800)])
+def test_a_list_of_delays_is_followed_and_its_last_repeats(spent: int, seconds: int) -> None:
+    delays = tuple(timedelta(seconds=each) for each in (30, 120, 600, 1800))
+    policy = replace(POLICY, attempts=9, backoff=BackoffList(delays), deadline=timedelta(days=1))
+    assert decided(TransientError(), attempt=spent, rules=replace(RULES, retry=policy)) == RetryAfter(
+        timedelta(seconds=seconds)
+    )
 
 
 def test_jitter_adds_up_to_its_share_and_takes_nothing_away() -> None:
     assert decided(AttemptTimedOut(), fraction=0.5) == RetryAfter(timedelta(seconds=11))
 
 
-def test_a_retry_never_comes_before_the_senders_retry_after() -> None:
+def test_a_retry_never_comes_before_the_providers_retry_after() -> None:
     error = TransientError(retry_after=timedelta(minutes=7))
     assert decided(error) == RetryAfter(timedelta(minutes=7))
+    throttled = CallFailed("video", FailureKind.THROTTLED, status=429, retry_after=timedelta(minutes=7))
+    assert decided(throttled) == RetryAfter(timedelta(minutes=7))
 
 
 def test_the_last_attempt_is_followed_by_a_person() -> None:
@@ -84,4 +151,66 @@ def test_an_absurd_retry_after_ends_at_the_deadline_instead_of_overflowing() -> 
 def test_the_deadline_counts_from_the_release() -> None:
     late = START + timedelta(hours=3)
     job = replace(new_job(World()), released_at=late)
-    assert isinstance(decide(TransientError(), job, POLICY, late, 0.0), RetryAfter)
+    assert isinstance(decide(TransientError(), job, RULES, late, 0.0), RetryAfter)
+
+
+def test_a_provider_that_rests_puts_the_job_off_and_spends_no_attempt_even_the_last() -> None:
+    wait = MustWait("provider_resting", START + timedelta(seconds=60))
+    assert decided(wait, attempt=4) == PutOff(START + timedelta(seconds=60), "provider_resting")
+    assert decided(wait, fraction=0.5) == PutOff(START + timedelta(seconds=66), "provider_resting")
+
+
+def test_trying_out_a_provider_that_rests_spends_no_attempt_either() -> None:
+    tried = TriedInVain(call_failed(FailureKind.UNCLEAR), START + timedelta(seconds=60), START)
+    assert decided(tried, attempt=4) == PutOff(START + timedelta(seconds=60), "provider_resting")
+
+
+def test_no_wait_for_a_provider_lasts_past_the_deadline() -> None:
+    outcome = decided(MustWait("provider_resting", START + timedelta(hours=2)))
+    assert (outcome.category, outcome.code) == (Category.MANUAL_REVIEW, "must_wait")
+
+
+@pytest.mark.parametrize(("waits", "seconds"), [(0, 10), (1, 20), (2, 40), (9, 300)])
+def test_what_the_outside_works_on_is_looked_at_with_backoff(waits: int, seconds: int) -> None:
+    outcome = decided(Waiting("video_in_progress"), waits=waits, waiting_since=START)
+    assert outcome == LookAt(START + timedelta(seconds=seconds))
+
+
+def test_a_look_never_comes_before_the_providers_retry_after() -> None:
+    waiting = Waiting("video_in_progress", retry_after=timedelta(seconds=90))
+    assert decided(waiting) == LookAt(START + timedelta(seconds=90))
+
+
+def test_the_last_look_is_at_the_deadline_and_then_a_person_looks() -> None:
+    since = START - timedelta(hours=2) + timedelta(seconds=4)
+    assert decided(Waiting("video_in_progress"), waits=50, waiting_since=since) == LookAt(
+        START + timedelta(seconds=4)
+    )
+    overdue = decided(Waiting("video_in_progress"), waits=51, waiting_since=START - timedelta(hours=2))
+    assert (overdue.category, overdue.code) == (Category.MANUAL_REVIEW, "result_overdue")
+
+
+def test_an_unknown_outcome_is_asked_for_no_earlier_than_the_provider_can_tell() -> None:
+    unknown = OutcomeUnknownError(ask_at=START + timedelta(seconds=45))
+    assert decided(unknown, **OPEN) == AskAt(START + timedelta(seconds=45))
+    assert decided(unknown, waits=3, waiting_since=START, **OPEN) == AskAt(START + timedelta(seconds=80))
+
+
+def test_an_unknown_outcome_that_was_asked_for_in_vain_goes_before_a_person() -> None:
+    outcome = decided(
+        OutcomeUnknownError(ask_at=START), waits=9, waiting_since=START - timedelta(hours=2), **OPEN
+    )
+    assert (outcome.category, outcome.code) == (Category.RECONCILE, "outcome_unknown")
+
+
+@pytest.mark.parametrize(
+    "ended", [JobCancelled(), TransientError(), PermanentError(), Waiting("video_in_progress")]
+)
+def test_a_cancelled_job_ends_cancelled_instead_of_going_on(ended: Any) -> None:
+    assert decided(ended, cancel_requested=True) == Cancel()
+
+
+def test_a_cancel_does_not_make_an_open_effect_forgotten() -> None:
+    outcome = decided(OutcomeUnknownError(), cancel_requested=True, **OPEN)
+    assert outcome.category is Category.RECONCILE
+    assert isinstance(decided(TransientError(), cancel_requested=True, **OPEN), RetryAfter)

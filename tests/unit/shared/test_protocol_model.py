@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 
 from shared.deadletters import close as close_module
-from shared.errors import AfterhookError, Conflict
+from shared.effects.contract import Done
+from shared.effects.ledger import Ledger
+from shared.effects.records import EffectRecord, EffectState, effect_row
+from shared.errors import Conflict
 from shared.failpoints import Point
-from shared.finishing import finish as finish_really
+from shared.finishing import tidy as tidy_really
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.nudges import hold_while_bus_is_away
 from shared.ports import Snapshot
 from shared.services import Services
-from shared.worker import outcomes
+from shared.worker import claims, outcomes
+from shared.worker.claims import Claim
 from tests.support.fakes import FakeBus, FakeOpenIndex
 from tests.support.protocol.checks import Broken
 from tests.support.protocol.gates import current
@@ -71,23 +75,26 @@ async def _assert_caught(promise: str, plan: Plan) -> None:
 
 
 async def test_a_turn_written_before_its_send_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def retry(
-        services: Services, claimed: Snapshot, error: AfterhookError, at: datetime, until: datetime
-    ) -> None:
-        job, now = claimed.job, services.clock.now()
-        turn, spent = job.turn + 1, job.attempt + 1
-        written = job.moved(
-            JobState.RETRY_SCHEDULED, now, turn=turn, attempt=spent, lease=None, not_before=at
-        )
-        try:
-            await services.jobs.commit(claimed, written)
-        except Conflict:
-            return
-        message = JobMessage.for_job(job, turn=turn, attempt=spent)
-        await hold_while_bus_is_away(services, lambda: services.bus.send(message, at=at))
+    async def turn(claim: Claim, wanted: outcomes.Turn) -> None:
+        services, job, now = claim.services, claim.job, claim.services.clock.now()
 
-    monkeypatch.setattr(outcomes, "_retry", retry)
-    await _assert_caught("is left retry_scheduled", NO_SAFETY_NET)
+        def change(current: Job) -> Job:
+            return current.moved(
+                wanted.state,
+                now,
+                turn=job.turn + 1,
+                attempt=wanted.attempt,
+                lease=None,
+                not_before=wanted.at,
+                waits=wanted.waits,
+            )
+
+        await claim.commit(change)
+        message = JobMessage.for_job(job, turn=job.turn + 1, attempt=wanted.attempt)
+        await hold_while_bus_is_away(services, lambda: services.bus.send(message, at=wanted.at))
+
+    monkeypatch.setattr(outcomes, "_turn", turn)
+    await _assert_caught("is left", NO_SAFETY_NET)
 
 
 async def test_a_nudge_without_a_suffix_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +123,29 @@ async def test_a_commit_without_the_claim_check_is_caught(monkeypatch: pytest.Mo
                 return None
             current = reread
 
-    monkeypatch.setattr(outcomes, "commit_under_claim", commit)
+    monkeypatch.setattr(claims, "commit_under_claim", commit)
     await _assert_caught("under another's claim", Plan())
+
+
+async def test_an_intent_that_neither_claim_nor_clock_guards_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = Ledger._write
+
+    async def write(self: Ledger, record: EffectRecord) -> None:
+        if record.state is not EffectState.INTENDED:
+            await real(self, record)
+            return
+        services, job_id = self._claim.services, self._claim.job.job_id
+        await services.jobs.add_row(job_id, effect_row(record))
+
+    async def call(_: Ledger, wanted: Any, intent: EffectRecord) -> Done:
+        done: Done = await wanted.call.send(intent.key)
+        return done
+
+    monkeypatch.setattr(Ledger, "_write", write)
+    monkeypatch.setattr(Ledger, "_call", call)
+    await _assert_caught("happened 2 times", Plan(effects=1.0, events=1))
 
 
 async def test_removing_the_open_row_of_another_release_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,9 +167,10 @@ async def test_a_close_guarded_by_its_own_releases_row_is_caught(monkeypatch: py
         closing = running is not None and running.kind == "close"
         await real_put(self, job_id, release - 1 if closing else release)
 
-    async def finish(services: Services, job: Job, release: int) -> None:
-        await finish_really(services, job, release - 1)
+    async def tidy(services: Services, job: Job, release: int) -> None:
+        await tidy_really(services, job, release - 1)
 
     monkeypatch.setattr(FakeOpenIndex, "put", put)
-    monkeypatch.setattr(close_module, "finish", finish)
-    await _assert_caught("listed as open", Plan(operators=0.1, events=1))
+    monkeypatch.setattr(close_module, "tidy", tidy)
+    plan = Plan(operators=0.15, events=1, effects=0.0, cancels=0.0, kill_at=Point.CLOSE_AFTER_BATCH)
+    await _assert_caught("listed as open", plan)

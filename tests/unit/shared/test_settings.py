@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from shared.errors import ConfigurationError
-from shared.settings import APP_ROOT, Settings, load_settings
+from shared.settings import APP_ROOT, Settings, load_settings, read_settings
 
 CONNECTIONS = {
     "AzureWebJobsStorage": "UseDevelopmentStorage=true",
@@ -92,7 +92,11 @@ def test_all_problems_are_listed_with_name_expected_and_found() -> None:
             "JOBS_QUEUE": "two words",
             "ALERT_WEBHOOK_URL": "http://hooks.example.com/services/abc",
             "PUBLIC_BASE_URL": "example.com",
-            "AI_PROVIDER": "openai",
+            "AI_PROVIDER": "other",
+            "AI_BASE_URL": "http://api.example.com/v1",
+            "AI_MODEL": "two words",
+            "VIDEO_BASE_URL": "https://user:word@api.example.com/v1",
+            "AFTERHOOK_PRIVATE_HOSTS": "127.0.0.1, http://inner",
             "LEASE_MARGIN_SECONDS": "soon",
             "SWEEP_GRACE_SECONDS": "0",
             "OPERATOR_AUTH": "platform",
@@ -108,7 +112,15 @@ JOBS_QUEUE: expected a queue name of letters, digits and . _ - / (at most 260), 
 ALERT_WEBHOOK_URL: expected an https address (http only to this machine), \
 found something else (a secret, not shown)
 PUBLIC_BASE_URL: expected a web address without query, such as "https://example.com", found "example.com"
-AI_PROVIDER: expected "builtin" (this version has no other provider), found "openai"
+AI_PROVIDER: expected "builtin", "openai" or "azure", found "other"
+AI_BASE_URL: expected an https address (http only to this machine) without query, \
+found "http://api.example.com/v1"
+AI_MODEL: expected the name of a model, or of a deployment (letters, digits and . _ : / @ -), \
+found "two words"
+VIDEO_BASE_URL: expected an https address (http only to this machine) without query, \
+found something else (a secret, not shown)
+AFTERHOOK_PRIVATE_HOSTS: expected host names, each with a port if only that one, such as \
+"127.0.0.1, inner:8443", found "127.0.0.1, http://inner"
 LEASE_MARGIN_SECONDS: expected whole seconds from 1 to 600, found "soon"
 SWEEP_GRACE_SECONDS: expected whole seconds from 1 to 86400, found "0"
 OPERATOR_AUTH: expected "key" (this version has no other way), found "platform"
@@ -141,6 +153,50 @@ def test_alerts_go_nowhere_else(url: str) -> None:
     (problem,) = problems_of(CONNECTIONS | {"ALERT_WEBHOOK_URL": url})
     assert problem.startswith("ALERT_WEBHOOK_URL")
     assert url not in problem.removeprefix("ALERT_WEBHOOK_URL: expected an https address") or url == "x"
+
+
+def test_the_settings_of_ai_providers_are_read() -> None:
+    settings = load_settings(
+        CONNECTIONS
+        | {
+            "AI_PROVIDER": "azure",
+            "AI_BASE_URL": "https://name.openai.azure.com/openai/v1/",
+            "AI_MODEL": "gpt-5-mini",
+            "VIDEO_BASE_URL": "http://127.0.0.1:8080/v1",
+            "VIDEO_API_KEY": "an-invented-key",
+            "AFTERHOOK_PRIVATE_HOSTS": "127.0.0.1, Inner.example.com:8443,[::1]:99,",
+        }
+    )
+    assert settings.ai_base_url == "https://name.openai.azure.com/openai/v1"
+    assert (settings.ai_model, settings.ai_api_key) == ("gpt-5-mini", None)
+    assert settings.video_base_url == "http://127.0.0.1:8080/v1"
+    assert settings.private_hosts == ("127.0.0.1", "inner.example.com:8443", "[::1]:99")
+    assert "an-invented-key" not in repr(settings)
+
+
+@pytest.mark.parametrize("key", ["two words", "línea", "tab\tin it"])
+def test_an_api_key_is_one_that_a_header_takes(key: str) -> None:
+    (problem,) = problems_of(CONNECTIONS | {"AI_API_KEY": key})
+    assert problem.startswith("AI_API_KEY: expected an API key of printable ASCII")
+    assert key not in problem
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({"AI_PROVIDER": "openai"}, ["AI_MODEL", "AI_API_KEY"]),
+        ({"AI_PROVIDER": "openai", "AI_MODEL": "m", "AI_BASE_URL": "http://localhost:1/v1"}, []),
+        ({"AI_PROVIDER": "openai", "AI_MODEL": "m", "AI_API_KEY": "k"}, []),
+        ({"AI_PROVIDER": "azure"}, ["AI_MODEL", "AI_BASE_URL"]),
+        ({"AI_PROVIDER": "azure", "AI_MODEL": "m", "AI_BASE_URL": "https://n.example.com"}, []),
+        ({"AI_PROVIDER": "builtin"}, []),
+    ],
+)
+def test_a_provider_says_which_settings_it_cannot_do_without(
+    given: dict[str, str], missing: list[str]
+) -> None:
+    _, problems = read_settings(CONNECTIONS | given)
+    assert [problem.where for problem in problems] == missing
 
 
 def test_the_worker_is_named_by_the_platform_or_the_machine() -> None:

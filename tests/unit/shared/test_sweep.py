@@ -8,7 +8,9 @@ import pytest
 
 from shared.errors import Conflict, QueueUnavailable, StorageUnavailable, TransientError
 from shared.failpoints import Point
+from shared.finishing import finish
 from shared.jobs import Job, JobState, Lease
+from shared.notify.notifier import NotTold
 from shared.ports import OpenEntry, Snapshot
 from shared.records import RecordUnreadable
 from shared.services import Services
@@ -29,6 +31,7 @@ from tests.support.cases import dead_job, filed_job
 from tests.support.fakes import World
 from tests.support.fakes.time import START
 from tests.support.kills import killed_at
+from tests.support.notify import succeeded_job, telling_pipeline
 
 GRACE = timedelta(seconds=60)
 MINUTE = timedelta(minutes=1)
@@ -233,3 +236,46 @@ async def test_an_alert_that_was_not_confirmed_is_sent_again(world: World, servi
     await Sweep(services).run()
     await Sweep(services).run()
     assert [alert.count for alert in world.alerts.alerts] == [1]
+
+
+@pytest.mark.parametrize("state", [JobState.AWAITING_RESULT, JobState.OUTCOME_UNKNOWN])
+def test_a_job_that_waits_for_the_outside_is_left_alone_until_its_time_is_well_over(state: JobState) -> None:
+    for minutes, finding in ((-9, Leave()), (-0.5, Leave()), (1, Nudge())):
+        due = START - minutes * MINUTE
+        assert found(state=state, age=timedelta(hours=1), not_before=due) == finding
+    assert found(state=state, age=timedelta(hours=1), not_before=None) == Nudge()
+
+
+@pytest.mark.parametrize("owed_for", [timedelta(seconds=-600), timedelta(seconds=59), timedelta(seconds=60)])
+@pytest.mark.parametrize("job", [{"state": JobState.SUCCEEDED}, {"state": JobState.DEAD, "case_release": 0}])
+def test_an_announcement_that_is_overdue_is_given_another_message(
+    owed_for: timedelta, job: dict[str, Any]
+) -> None:
+    snapshot = Snapshot(job=new_job(World(), **job), version="1", read_at=START)
+    finding = inspect(entry(), snapshot, START, GRACE, START - owed_for)
+    assert finding == (Nudge() if owed_for >= GRACE else Leave())
+
+
+async def test_a_receiver_that_is_away_for_a_day_multiplies_no_messages(world: World) -> None:
+    services = build_services(world, pipeline=telling_pipeline())
+    job = await succeeded_job(services, world)
+    world.notifier.script = [NotTold(code="receiver_failed")] * 1000
+    for _ in range(24 * 60):
+        world.clock.advance(MINUTE)
+        await Sweep(services).run()
+        for sent in world.bus.take_due():
+            await finish(services, world.jobs.job(job.job_id), sent.message.release)
+    assert len(world.notifier.tellings) <= 40
+    assert len(world.bus.sent) <= 60
+    assert world.open.keys() == set()
+
+
+async def test_a_lost_message_for_an_announcement_is_made_good(world: World) -> None:
+    services = build_services(world, pipeline=telling_pipeline())
+    job = await succeeded_job(services, world)
+    world.clock.advance(5 * MINUTE)
+    await Sweep(services).run()
+    assert world.notifier.tellings == [], "the sweep must not wait for a receiver"
+    [sent] = world.bus.take_due()
+    await finish(services, job, sent.message.release)
+    assert (len(world.notifier.tellings), world.open.keys()) == (1, set())

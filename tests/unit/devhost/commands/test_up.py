@@ -70,8 +70,10 @@ def test_json_is_one_line_with_everything_a_client_needs_and_ctrl_c_ends_it_all(
 
 
 def test_nothing_is_left_when_up_itself_is_killed(app: Path) -> None:
-    with up(app, "--json", "--state", str(app / "two")) as process:
+    with up(app, "--json", "--outside", "--state", str(app / "two")) as process:
         said = ready(process)
+        assert "outside" in said["pids"]
+        assert request("GET", f"{said['outside']}/control/effects")[0] == 200
         process.kill()
     eventually(lambda: not any(is_alive(pid) for pid in said["pids"].values()), "all parts are gone")
     with pytest.raises(NotRunningError):
@@ -95,7 +97,7 @@ def test_a_dead_host_is_started_again_and_it_is_said(app: Path) -> None:
 
 
 def test_a_person_is_shown_addresses_keys_and_a_curl_that_works(app: Path) -> None:
-    with up(app, "--state", str(app / "four")) as process:
+    with up(app, "--outside", "--state", str(app / "four")) as process:
         assert process.stdout is not None
         shown = ""
         while "Ctrl-C ends it." not in shown:
@@ -104,7 +106,15 @@ def test_a_person_is_shown_addresses_keys_and_a_curl_that_works(app: Path) -> No
             shown += line
     assert all(
         name in shown
-        for name in ("URL", "Webhooks", "Operator key", "Service Bus", "Storage", "Secret of github")
+        for name in (
+            "URL",
+            "Webhooks",
+            "Operator key",
+            "Service Bus",
+            "Storage",
+            "Outside",
+            "Secret of github",
+        )
     )
     assert "curl -sS" in shown
 

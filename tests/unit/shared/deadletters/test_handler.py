@@ -15,6 +15,7 @@ from shared.ports import CaseState
 from shared.records import RecordUnreadable
 from tests.support.application import build_services, new_job, store
 from tests.support.cases import dead_job
+from tests.support.effects import an_effect, put_effect
 from tests.support.fakes import World
 from tests.support.kills import killed_at
 from tests.support.protocol.checks import check_settled
@@ -62,6 +63,25 @@ async def test_a_held_job_is_nudged_for_the_end_of_its_lease(world: World) -> No
     (sent,) = world.bus.sent
     assert (sent.at, sent.suffix is not None) == (until, True)
     assert world.cases.all_cases() == []
+
+
+async def test_a_job_that_waits_is_nudged_for_the_end_of_its_wait(world: World) -> None:
+    until = world.clock.now() + timedelta(minutes=5)
+    job = await store(world, new_job(world, state=JobState.AWAITING_RESULT, turn=3, not_before=until))
+    await handle(world, job)
+    (sent,) = world.bus.sent
+    assert (sent.at, sent.suffix is not None, sent.message.turn) == (until, True, 3)
+    assert world.jobs.job(job.job_id) == job
+    assert world.cases.all_cases() == []
+
+
+async def test_an_abandoned_job_with_an_open_effect_is_to_be_reconciled(world: World) -> None:
+    job = await store(world, new_job(world, state=JobState.RUNNING, open_effects=("submit",)))
+    await put_effect(world, job, an_effect(job, "submit"))
+    await handle(world, job)
+    (case,) = world.cases.all_cases()
+    assert (case.category, case.code) == (Category.RECONCILE, "outcome_unknown")
+    assert world.jobs.job(job.job_id).open_effects == ("submit",)
 
 
 async def test_a_late_message_hides_no_later_release(world: World) -> None:

@@ -49,6 +49,38 @@ def test_a_live_lease_is_looked_at_again_when_it_ends() -> None:
     assert judged(state=JobState.RUNNING, lease=Lease(token="t", until=until)) == LookAgain(until)
 
 
+WAITING = [
+    JobState.QUEUED,
+    JobState.RETRY_SCHEDULED,
+    JobState.AWAITING_RESULT,
+    JobState.OUTCOME_UNKNOWN,
+]
+
+
+@pytest.mark.parametrize("reason", ["MaxDeliveryCountExceeded", "TTLExpiredException"])
+@pytest.mark.parametrize("state", WAITING)
+def test_a_job_that_waits_is_not_buried_by_a_spent_message(state: JobState, reason: str) -> None:
+    until = START + timedelta(minutes=10)
+    assert judged(state=state, not_before=until, reason=reason) == LookAgain(until)
+
+
+@pytest.mark.parametrize("state", WAITING)
+def test_a_wait_that_is_over_saves_nothing(state: JobState) -> None:
+    assert isinstance(judged(state=state, not_before=START), BuryAndFile)
+
+
+@pytest.mark.parametrize("reason", ["MaxDeliveryCountExceeded", "TTLExpiredException"])
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.RETRY_SCHEDULED, JobState.OUTCOME_UNKNOWN])
+def test_an_open_effect_outweighs_the_reason(state: JobState, reason: str) -> None:
+    outcome = judged(state=state, open_effects=("submit", "announce"), reason=reason)
+    assert isinstance(outcome, BuryAndFile)
+    found = outcome.job.failure
+    assert found is not None
+    assert (found.category, found.code) == (Category.RECONCILE, "outcome_unknown")
+    assert "submit, announce" in found.message
+    assert outcome.job.open_effects == ("submit", "announce")
+
+
 @pytest.mark.parametrize(
     ("state", "reason", "category"),
     [

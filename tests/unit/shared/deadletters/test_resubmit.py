@@ -20,7 +20,9 @@ from shared.deadletters.refusals import (
     OutcomeUnknown,
     Refusal,
 )
-from shared.deadletters.resubmit import Resubmission, Resubmitted, resubmit
+from shared.deadletters.release import Released
+from shared.deadletters.resubmit import Resubmission, resubmit
+from shared.effects.records import EffectState
 from shared.errors import Conflict, StorageUnavailable
 from shared.failpoints import Point
 from shared.inputs import place_input
@@ -30,6 +32,7 @@ from shared.services import Services
 from shared.sweep import Sweep
 from tests.support.application import build_services, new_job, store
 from tests.support.cases import dead_job, failure, filed_job, snapshot_of
+from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
 from tests.support.kills import killed_at
 
@@ -54,14 +57,14 @@ async def refused(
         await resubmit(services, job_id, DECISION, wanted or Resubmission())
 
 
-async def again(services: Services, job: Job, decision: Decision = DECISION) -> Resubmitted:
+async def again(services: Services, job: Job, decision: Decision = DECISION) -> Released:
     return await resubmit(services, job.job_id, decision, Resubmission())
 
 
 async def test_a_resubmit_starts_a_fresh_release(world: World, services: Services) -> None:
     job = await filed_job(services, world, attempt=2, crashes=3, turn=4)
     world.clock.advance(3600)
-    assert await again(services, job) == Resubmitted(job_id=job.job_id, release=1, queued=True)
+    assert await again(services, job) == Released(job_id=job.job_id, release=1, queued=True)
     now = world.jobs.job(job.job_id)
     assert (now.state, now.release, now.turn) == (JobState.QUEUED, 1, 5)
     assert (now.attempt, now.crashes, now.claim) == (0, 0, job.claim + 1)
@@ -117,10 +120,51 @@ async def test_a_job_that_moved_on_while_its_case_was_filed_is_not_decided_upon(
     assert world.jobs.job(job.job_id).release == 1
 
 
-async def test_an_unknown_outcome_is_refused(world: World, services: Services) -> None:
+@pytest.mark.parametrize("category", [Category.RECONCILE, Category.CRASHED, Category.MANUAL_REVIEW])
+async def test_an_unknown_outcome_is_refused_whatever_the_category(
+    world: World, services: Services, category: Category
+) -> None:
+    job = await job_of_unknown_outcome(
+        services, world, "submit", failure=failure(world, code="crashed", category=category)
+    )
+    with pytest.raises(OutcomeUnknown, match="`submit`"):
+        await again(services, job)
+    assert world.jobs.job(job.job_id) == job
+
+
+async def test_a_reconcile_case_without_an_open_effect_can_be_resubmitted(
+    world: World, services: Services
+) -> None:
     unknown = failure(world, code="outcome_unknown", category=Category.RECONCILE)
     job = await filed_job(services, world, failure=unknown)
-    await refused(services, job.job_id, OutcomeUnknown)
+    assert (await again(services, job)).release == 1
+
+
+async def test_an_outcome_that_a_late_worker_saw_is_known(world: World, services: Services) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit")
+    late = an_effect(job, "submit", state=EffectState.DONE, external_id="video_7", late=True)
+    await put_effect(world, job, late)
+    assert (await again(services, job)).release == 1
+    assert world.jobs.job(job.job_id).open_effects == ()
+    assert await effect_of(world, job, "submit") == replace(late, late=False)
+
+
+async def test_a_release_begins_with_waits_and_budget_of_its_own_and_keeps_what_was_done(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(
+        services,
+        world,
+        waits=4,
+        waiting_since=world.clock.now(),
+        cancel_requested=True,
+    )
+    done = an_effect(job, "submit", state=EffectState.DONE, external_id="video_7")
+    await put_effect(world, job, done)
+    await again(services, job)
+    now = world.jobs.job(job.job_id)
+    assert (now.waits, now.waiting_since, now.cancel_requested) == (0, None, False)
+    assert await effect_of(world, job, "submit") == done
 
 
 @pytest.mark.parametrize(
@@ -149,6 +193,17 @@ async def test_a_better_document_replaces_the_input(world: World, services: Serv
     assert world.jobs.job(job.job_id).input_ref == "inputs/documents/better.txt"
     (decision,) = await world.jobs.rows(job.job_id, RowKind.DECISION)
     assert decision.data["earlier_input_ref"] == job.input_ref
+    timeline = await world.jobs.rows(job.job_id, RowKind.TIMELINE)
+    (changed,) = [row for row in timeline if row.data["event"] == "input_changed"]
+    assert changed.data["note"] == f"by ada: inputs/documents/better.txt instead of {job.input_ref}"
+
+
+async def test_the_same_input_is_no_change(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    await again(services, job)
+    events = [row.data["event"] for row in await world.jobs.rows(job.job_id, RowKind.TIMELINE)]
+    assert "input_changed" not in events
+    assert "resubmitted" in events
 
 
 @pytest.mark.parametrize("size", [20, 40_000])
@@ -218,14 +273,14 @@ async def test_of_two_operators_at_once_one_is_told_to_look_again(world: World, 
     job = await filed_job(services, world)
     other = replace(DECISION, operator="grace")
     done = await asyncio.gather(again(services, job), again(services, job, other), return_exceptions=True)
-    assert sorted(type(each).__name__ for each in done) == [ChangedMeanwhile.__name__, Resubmitted.__name__]
+    assert sorted(type(each).__name__ for each in done) == [ChangedMeanwhile.__name__, Released.__name__]
     assert world.jobs.job(job.job_id).release == 1
 
 
 async def test_one_request_sent_twice_at_once_gets_one_answer(world: World, services: Services) -> None:
     job = await filed_job(services, world)
     first, second = await asyncio.gather(again(services, job, KEYED), again(services, job, KEYED))
-    assert first == second == Resubmitted(job_id=job.job_id, release=1, queued=True)
+    assert first == second == Released(job_id=job.job_id, release=1, queued=True)
 
 
 async def test_two_requests_at_once_under_one_key_are_told_apart(world: World, services: Services) -> None:
@@ -234,7 +289,7 @@ async def test_two_requests_at_once_under_one_key_are_told_apart(world: World, s
     done = await asyncio.gather(
         again(services, job, KEYED), again(services, job, other), return_exceptions=True
     )
-    assert sorted(type(each).__name__ for each in done) == ["IdempotencyKeyReused", "Resubmitted"]
+    assert sorted(type(each).__name__ for each in done) == ["IdempotencyKeyReused", "Released"]
     assert world.jobs.job(job.job_id).release == 1
 
 
@@ -252,7 +307,7 @@ async def test_a_lost_answer_is_made_good_by_the_same_key(world: World, services
     world.jobs.fail_next("commit", after=True)
     with pytest.raises(StorageUnavailable):
         await again(services, job, KEYED)
-    assert await again(services, job, KEYED) == Resubmitted(job_id=job.job_id, release=1, queued=True)
+    assert await again(services, job, KEYED) == Released(job_id=job.job_id, release=1, queued=True)
     assert len(world.bus.accepted()) == 1
 
 

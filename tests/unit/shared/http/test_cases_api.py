@@ -8,6 +8,7 @@ import pytest
 
 from shared.application import Application
 from shared.deadletters.handler import DeadLetterHandler
+from shared.effects.records import EffectState
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.inputs import place_input
 from shared.jobs import JobState
@@ -15,9 +16,11 @@ from shared.ports import RowKind
 from shared.services import Services
 from tests.support.application import build_intake, build_services, new_job, store
 from tests.support.cases import filed_job
+from tests.support.effects import an_effect, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
 
 DECISION = {"operator": "ada", "reason": "It is there now."}
+RECONCILE = DECISION | {"effect": "submit", "outcome": "done", "external_id": "video_7"}
 
 
 @pytest.fixture
@@ -127,12 +130,13 @@ async def test_an_unreadable_message_is_shown_and_closed(services: Services) -> 
     assert (await call(services, "close_case", "msg_3", DECISION))[0] == 200
 
 
-@pytest.mark.parametrize("route", ["show_case", "resubmit_case", "close_case"])
+@pytest.mark.parametrize("route", ["show_case", "resubmit_case", "close_case", "reconcile_case"])
 @pytest.mark.parametrize(
     "case_id", ["", "MARKED", "job_#?", "job_" + "a" * 26, "msg_x", "msg_1\n", "x" * 5000]
 )
 async def test_what_is_no_case_is_not_found(services: Services, route: str, case_id: str) -> None:
-    status, document = await call(services, route, case_id, DECISION)
+    body = RECONCILE if route == "reconcile_case" else DECISION
+    status, document = await call(services, route, case_id, body)
     assert (status, document["code"]) == (404, "case_not_found")
     assert document["detail"] == "There is no case of this id."
 
@@ -266,11 +270,105 @@ async def test_a_repeat_whose_start_has_passed_is_answered_the_same(world: World
     assert await call(services, "resubmit_case", job.job_id, body, key="k") == first
 
 
-@pytest.mark.parametrize("route", ["list_cases", "show_case", "resubmit_case", "close_case", "get_job"])
+async def test_a_case_shows_its_effects_for_a_look_at_the_provider(world: World, services: Services) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit", "announce")
+    done = an_effect(
+        job, "announce", state=EffectState.DONE, external_id="m_1", data={"text": "MARKED"}, late=True
+    )
+    await put_effect(world, job, done)
+    _, shown = await call(services, "show_case", job.job_id)
+    assert shown["open_effects"] == ["submit"]
+    assert [(each["action"], each["state"]) for each in shown["effects"]] == [
+        ("announce", "intended"),
+        ("announce", "done"),
+        ("submit", "intended"),
+    ]
+    assert (shown["effects"][1]["external_id"], shown["effects"][1]["late"]) == ("m_1", True)
+    assert shown["effects"][2] == {
+        "action": "submit",
+        "generation": 0,
+        "state": "intended",
+        "provider": "videos",
+        "key": f"{job.job_id}:submit",
+        "release": 0,
+        "intended_at": "2026-07-27T10:15:00.000Z",
+        "call_until": "2026-07-27T10:15:30.000Z",
+    }
+    assert "MARKED" not in json.dumps(shown)
+
+
+async def test_the_last_reconciliation_answers_with_the_release(world: World, services: Services) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit", "announce")
+    assert await call(services, "reconcile_case", job.job_id, RECONCILE, key="k") == (
+        200,
+        {"job_id": job.job_id, "status": "dead", "remaining": ["announce"]},
+    )
+    assert (await call(services, "resubmit_case", job.job_id, DECISION))[1]["code"] == "outcome_unknown"
+    body = DECISION | {"effect": "announce", "outcome": "not_done"}
+    assert await call(services, "reconcile_case", job.job_id, body) == (
+        202,
+        {"job_id": job.job_id, "release": 1},
+    )
+    assert (await call(services, "reconcile_case", job.job_id, RECONCILE, key="k"))[0] == 200
+    _, shown = await call(services, "show_case", job.job_id)
+    assert [row["outcome"] for row in shown["decisions"]] == ["done", "not_done"]
+    assert {each["operator"] for each in shown["effects"]} == {"ada"}
+
+
+async def test_an_effect_that_is_not_open_is_a_conflict(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    status, document = await call(services, "reconcile_case", job.job_id, RECONCILE)
+    assert (status, document["code"]) == (409, "no_open_effect")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"external_id": None}, "external_id_required"),
+        ({"external_id": ""}, "external_id_required"),
+        ({"external_id": " \u200b"}, "external_id_required"),
+        ({"external_id": "MARKED\x1b"}, "bad_request"),
+        ({"external_id": "MARKED" * 50}, "bad_request"),
+        ({"external_id": 5}, "bad_request"),
+        ({"outcome": "not_done"}, "bad_request"),
+        ({"outcome": "MARKED"}, "bad_request"),
+        ({"outcome": None}, "bad_request"),
+        ({"effect": ""}, "bad_request"),
+        ({"effect": "MARKED" * 50}, "bad_request"),
+        ({"effect": ["MARKED"]}, "bad_request"),
+        ({"reason": ""}, "reason_required"),
+        ({"operator": None}, "operator_required"),
+        ({"MARKED": 1}, "bad_request"),
+    ],
+)
+async def test_a_bad_reconciliation_changes_nothing_and_is_not_echoed(
+    world: World, services: Services, change: dict[str, Any], code: str
+) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit")
+    status, document = await call(services, "reconcile_case", job.job_id, RECONCILE | change)
+    assert (status, document["code"]) == (400, code)
+    assert "MARKED" not in json.dumps(document)
+    assert world.jobs.job(job.job_id) == job
+
+
+async def test_a_reconciliation_without_effect_or_outcome_says_what_they_must_be(
+    world: World, services: Services
+) -> None:
+    job = await job_of_unknown_outcome(services, world, "submit")
+    _, document = await call(services, "reconcile_case", job.job_id, DECISION)
+    assert "`effect` must be text of 1 to 100 characters." in document["detail"]
+    assert "`outcome` must be `done` or `not_done`." in document["detail"]
+
+
+@pytest.mark.parametrize(
+    "route",
+    ["list_cases", "show_case", "resubmit_case", "close_case", "get_job", "reconcile_case", "cancel_job"],
+)
 async def test_a_storage_outage_is_a_503_that_asks_to_come_back(
     world: World, services: Services, route: str
 ) -> None:
     job = await filed_job(services, world)
     world.storage_down()
-    status, document = await call(services, route, job.job_id, DECISION)
+    body = RECONCILE if route == "reconcile_case" else DECISION
+    status, document = await call(services, route, job.job_id, body)
     assert (status, document["code"]) == (503, "storage_unavailable")

@@ -1,6 +1,8 @@
 """`GET /jobs/{job_id}` and its result."""
 
 import json
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -73,3 +75,111 @@ async def test_an_unknown_job_is_not_found(services: Services, route: str, job_i
     assert answer.status == 404
     assert json.loads(answer.body)["code"] == "job_not_found"
     assert b"MARKED" not in answer.body
+
+
+async def cancel(services: Services, job_id: str, body: Any, *, key: str | None = None) -> HttpAnswer:
+    request = HttpRequest(
+        method="POST",
+        url="http://localhost/api",
+        headers={} if key is None else {"idempotency-key": key},
+        params={"job_id": job_id},
+        body=json.dumps(body).encode(),
+    )
+    application = Application(services, build_intake(services))
+    return await answered(lambda: application.serve("cancel_job", request))
+
+
+@pytest.mark.parametrize("more", [{}, {"operator": "ada"}, {"operator": None}])
+async def test_a_waiting_job_is_cancelled_and_says_so_again(
+    world: World, services: Services, more: dict[str, str | None]
+) -> None:
+    job = await store(world, new_job(world))
+    for _ in range(2):
+        answer = await cancel(services, job.job_id, {"reason": "Out of date."} | more)
+        assert answer.status == 200
+        assert json.loads(answer.body) == {"job_id": job.job_id, "status": "cancelled"}
+    shown = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert shown["status"] == "cancelled"
+    assert "cancel_requested" not in shown
+
+
+async def test_a_running_job_is_asked_to_end(world: World, services: Services) -> None:
+    job = await store(world, new_job(world, state=JobState.RUNNING))
+    answer = await cancel(services, job.job_id, {"reason": "Out of date."})
+    assert (answer.status, json.loads(answer.body)["status"]) == (202, "cancelling")
+    shown = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert (shown["status"], shown["cancel_requested"]) == ("running", True)
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [(JobState.DEAD, "use_close"), (JobState.SUCCEEDED, "already_done"), (JobState.CLOSED, "already_done")],
+)
+async def test_a_job_that_no_longer_runs_is_not_cancelled(
+    world: World, services: Services, state: JobState, code: str
+) -> None:
+    job = await store(world, new_job(world, state=state))
+    answer = await cancel(services, job.job_id, {"reason": "Out of date."})
+    assert (answer.status, json.loads(answer.body)["code"]) == (409, code)
+    assert world.jobs.job(job.job_id) == job
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 400, "reason_required"),
+        ({"reason": " "}, 400, "reason_required"),
+        ({"reason": "r", "operator": ""}, 400, "operator_required"),
+        ({"reason": "r", "operator": 5}, 400, "bad_request"),
+        ({"reason": "r", "MARKED": 1}, 400, "bad_request"),
+        ([], 400, "malformed_body"),
+    ],
+)
+async def test_a_bad_cancel_changes_nothing(
+    world: World, services: Services, body: Any, status: int, code: str
+) -> None:
+    job = await store(world, new_job(world))
+    answer = await cancel(services, job.job_id, body)
+    assert (answer.status, json.loads(answer.body)["code"]) == (status, code)
+    assert b"MARKED" not in answer.body
+    assert world.jobs.job(job.job_id) == job
+
+
+async def test_a_cancel_s_key_is_for_one_request(world: World, services: Services) -> None:
+    job = await store(world, new_job(world))
+    await cancel(services, job.job_id, {"reason": "Out of date."}, key="k")
+    answer = await cancel(services, job.job_id, {"reason": "Another."}, key="k")
+    assert (answer.status, json.loads(answer.body)["code"]) == (422, "idempotency_key_reused")
+
+
+async def test_there_is_nothing_to_cancel_where_there_is_no_job(services: Services) -> None:
+    answer = await cancel(services, "job_" + "a" * 26, {"reason": "Out of date."})
+    assert (answer.status, json.loads(answer.body)["code"]) == (404, "job_not_found")
+
+
+async def test_a_wait_and_an_open_outcome_are_shown(world: World, services: Services) -> None:
+    since = world.clock.now()
+    job = await store(
+        world,
+        new_job(
+            world,
+            state=JobState.OUTCOME_UNKNOWN,
+            waits=3,
+            waiting_since=since,
+            open_effects=("submit",),
+            not_before=since + timedelta(minutes=1),
+        ),
+    )
+    shown = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert (shown["waits"], shown["waiting_since"], shown["open_effects"], shown["not_before"]) == (
+        3,
+        "2026-07-27T10:15:00.000Z",
+        ["submit"],
+        "2026-07-27T10:16:00.000Z",
+    )
+
+
+async def test_a_job_that_never_waited_shows_nothing_of_it(world: World, services: Services) -> None:
+    job = await store(world, new_job(world))
+    shown = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert {"waits", "waiting_since", "open_effects", "cancel_requested", "review"}.isdisjoint(shown)

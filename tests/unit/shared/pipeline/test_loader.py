@@ -52,13 +52,10 @@ def test_the_apps_own_pipeline_holds() -> None:
     assert github.routes[0].input_ref is not None
     assert github.routes[0].input_ref.search({"client_payload": {"document": "inputs/documents/a"}})
     assert (events.scheme, events.tolerance) == ("standard", timedelta(minutes=5))
-    assert [route.event for route in events.routes] == ["document.*", "note.*"]
+    assert [route.event for route in events.routes] == ["document.*", "note.*", "video.*"]
     task = pipeline.tasks["summarize_document"]
-    assert (task.attempt_timeout, task.max_document, task.sentences) == (
-        timedelta(minutes=2),
-        20 * 1024**2,
-        5,
-    )
+    assert task.attempt_timeout == timedelta(minutes=2)
+    assert task.options.model_dump() == {"max_document": 20 * 1024**2, "sentences": 5}
     assert (task.retry.attempts, task.retry.deadline, task.retry.jitter) == (5, timedelta(days=1), 0.2)
     assert task.retry.backoff == BackoffList(
         (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10), timedelta(minutes=30))
@@ -71,7 +68,8 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     assert (source.max_body, source.tolerance, source.allowed_inputs) == (1024**2, timedelta(minutes=5), ())
     (route,) = source.routes
     assert (route.input, route.input_ref, route.user) == (None, None, None)
-    assert (task.attempt_timeout, task.sentences, task.retry.attempts) == (timedelta(minutes=2), 5, 5)
+    assert (task.attempt_timeout, task.retry.attempts) == (timedelta(minutes=2), 5)
+    assert task.options.model_dump() == {"max_document": 20 * 1024**2, "sentences": 5}
     assert task.retry.backoff == BackoffCurve(base=timedelta(seconds=5), factor=2, cap=timedelta(minutes=5))
 
 
@@ -147,8 +145,9 @@ MISTAKES = """
 8: sentences = "5"
     tasks.summarize_document.sentences: expected a whole number, found "5"
 8: sentence = 5
-    tasks.summarize_document.sentence: expected one of attempt_timeout, max_document, sentences,
-    retry - did you mean sentences?, found the unknown key "sentence"
+    tasks.summarize_document.sentence: expected one of max_document, sentences, attempt_timeout,
+    slow_after, publish, retry, poll, budget, limits - did you mean sentences?, found the unknown key
+    "sentence"
 8: retry = 5
     tasks.summarize_document.retry: expected a table, found 5
 8: retry.attempts = 0
@@ -170,9 +169,10 @@ MISTAKES = """
 8: retry.backoff = { base = "1s", factor = 0.5, cap = "1m" }
     tasks.summarize_document.retry.backoff.factor: expected at least 1, found 0.5
 8: [tasks.paint]
-    tasks.paint: expected one of summarize_document, found the unknown key "paint"
+    tasks.paint: expected one of summarize_document, generate_video, found the unknown key "paint"
 8: [alerts]
-    alerts: expected one of sources, tasks, api, found the unknown key "alerts"
+    alerts: expected one of sources, tasks, api, outbound, retention, prices, providers, found the
+    unknown key "alerts"
 8: [sources.Git_Hub]
     sources.Git_Hub: expected a name of lower-case letters, digits and hyphens (at most 63), found
     "Git_Hub"
@@ -188,7 +188,7 @@ tolerance = "0s"
     sources.github.tolerance: expected a duration from 1s to 1d, found "0s"
 colour = 1
     sources.github.colour: expected one of scheme, secrets, max_body, tolerance, allowed_inputs,
-    users, routes, found the unknown key "colour"
+    users, notify, limits, routes, found the unknown key "colour"
 allowed_inputs = [1]
     sources.github.allowed_inputs[0]: expected a folder "container/folder/" ending with "/", found 1
 """

@@ -16,15 +16,16 @@ from shared.documents.errors import (
     UnsupportedFormat,
 )
 from shared.documents.reader import DocumentReader
-from shared.tasks.base import Task, TaskContext, TaskInput
+from shared.tasks.base import TaskInput
 from shared.tasks.summarize_document import SummarizeDocument, SummarizeLimits
+from tests.support.task_context import DirectCalls, a_context
 from tests.unit.shared.ai.samples import BEES, RAILWAY
 from tests.unit.shared.documents.samples import LINES, encrypted_pdf, scanned_pdf, text_pdf
 
 TOUR = Path(__file__).parents[4] / "devhost" / "tour"
 
 
-def task(**limits: int) -> Task:
+def task(**limits: int) -> SummarizeDocument:
     return SummarizeDocument(DocumentReader(), BuiltinSummarizer(), SummarizeLimits(**limits))
 
 
@@ -33,7 +34,7 @@ def an_input(content: bytes, name: str = "document", content_type: str | None = 
 
 
 async def summarize(content: bytes, name: str = "document", **limits: int) -> dict[str, Any]:
-    result = await task(**limits).run(an_input(content, name), TaskContext("job_x", 1, 0))
+    result = await task(**limits).run(an_input(content, name), a_context())
     assert result.content_type == "application/json"
     found: dict[str, Any] = json.loads(result.content)
     return found
@@ -54,7 +55,7 @@ async def test_a_pdf_is_summarised_in_its_own_words() -> None:
 async def test_a_note_that_begins_like_a_pdf_is_a_note() -> None:
     note = b"%PDF-1.7 is what the export should begin with. The crane lifts twelve tonnes."
     given = TaskInput("inline/x", "inline", len(note), "text/plain; charset=utf-8", note, own=True)
-    result = json.loads((await task().run(given, TaskContext("job_x", 1, 0))).content)
+    result = json.loads((await task().run(given, a_context())).content)
     assert "crane" in result["summary"]
     assert result["document"]["format"] == "text"
 
@@ -92,7 +93,7 @@ async def test_different_documents_have_different_summaries() -> None:
 
 
 async def test_the_same_document_gives_the_same_bytes() -> None:
-    context = TaskContext("job_x", 1, 0)
+    context = a_context()
     once = await task().run(an_input(BEES.encode()), context)
     assert await task().run(an_input(BEES.encode()), context) == once
 
@@ -127,7 +128,7 @@ async def test_a_document_over_the_limit_is_refused_with_both_sizes() -> None:
 async def test_a_size_known_before_the_content_counts_too() -> None:
     declared = TaskInput("inputs/x", "a.txt", 5_000, None, b"short")
     with pytest.raises(DocumentTooLarge):
-        await task(max_document_bytes=1_000).run(declared, TaskContext("job_x", 1, 0))
+        await task(max_document_bytes=1_000).run(declared, a_context())
 
 
 def test_the_worker_can_ask_for_the_limit() -> None:
@@ -137,8 +138,8 @@ def test_the_worker_can_ask_for_the_limit() -> None:
 async def test_showing_inputs_and_results_shows_nothing_of_a_document() -> None:
     given = an_input(b"The marked-words stand here for all to see.", "marked-name.txt")
     document = await DocumentReader().read(given.content, name=given.name)
-    summary = await BuiltinSummarizer().summarize(document.text, sentences=1)
-    result = await task().run(given, TaskContext("job_x", 1, 0))
+    summary = await BuiltinSummarizer().summarize(document.text, sentences=1, calls=DirectCalls())
+    result = await task().run(given, a_context())
     assert b"marked-words" in result.content
     assert "marked-" not in repr((given, document, summary, result))
 

@@ -20,7 +20,7 @@ from tests.unit.shared.webhooks.requests import FIVE_MINUTES
 
 
 def route(event: str = "*", **expressions: str) -> Route:
-    compiled = {name: jmespath.compile(text) for name, text in expressions.items()}
+    compiled: dict[str, Any] = {name: jmespath.compile(text) for name, text in expressions.items()}
     return Route(
         event=event, pattern=re.compile(fnmatch.translate(event)), task="summarize_document", **compiled
     )

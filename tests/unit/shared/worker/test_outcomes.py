@@ -19,7 +19,7 @@ from shared.messages import JobMessage
 from shared.ports import RowKind
 from shared.sweep import Sweep
 from shared.tasks.base import TaskResult
-from shared.worker.outcomes import store_result
+from shared.worker.results import store_result
 from shared.worker.run import Worker
 from tests.support.application import ScriptedTask, build_services, new_job, store
 from tests.support.fakes import World

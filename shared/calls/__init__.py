@@ -1,0 +1,1 @@
+"""Calls to a provider: what may have gone wrong, and what that means for the job."""

@@ -1,0 +1,287 @@
+"""The ledger at work for one claimed job: intent before, result after, a question where no answer came.
+
+Every write goes through the claim, so a worker that lost it can neither begin an effect nor overwrite what
+another recorded; what it still learns is kept beside the record (`late`).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+
+from shared.calls.calling import NO_COST, ProviderCalls, Usage
+from shared.calls.failures import EXECUTED_NOTHING, CallFailed, FailureKind
+from shared.effects.contract import Done, EffectCall, EffectContract
+from shared.effects.records import (
+    EffectRecord,
+    EffectState,
+    effect_key,
+    effect_row,
+    latest,
+    read_effect,
+    request_hash,
+)
+from shared.effects.steps import Begin, Changed, LookUp, Repeat, Stored, Unknown, may_repeat, next_step
+from shared.errors import (
+    ClaimLost,
+    EffectChanged,
+    JobCancelled,
+    NoTimeLeft,
+    OutcomeUnknownError,
+    StorageUnavailable,
+)
+from shared.failpoints import Point, reach
+from shared.jobs import Job
+from shared.ports import RowKind
+from shared.worker.claims import Claim
+
+SHORTEST_CALL = timedelta(seconds=1)
+WRITE_TIME = timedelta(seconds=1)
+"""Kept free at the end of a lease for writing what a call gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One effect as the task asks for it."""
+
+    contract: EffectContract
+    request_sha256: str
+    call: EffectCall
+    estimate: Usage
+
+
+class Ledger:
+    """Implements `Effects` for the job of `claim`."""
+
+    def __init__(self, claim: Claim, calls: ProviderCalls, until: datetime) -> None:
+        """`until` is when the attempt ends: no call lasts longer."""
+        self._claim = claim
+        self._calls = calls
+        self._until = until
+        self._records: list[EffectRecord] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def perform(
+        self,
+        contract: EffectContract,
+        request: Mapping[str, Any],
+        call: EffectCall,
+        *,
+        estimate: Usage = NO_COST,
+    ) -> Done:
+        """As the port says.
+
+        Raises CallFailed (nothing was executed, or a repeat is harmless), OutcomeUnknownError, MustWait,
+        BudgetExceeded, NoTimeLeft, JobCancelled, EffectChanged, ClaimLost or StorageUnavailable.
+        """
+        wanted = _Wanted(contract, request_hash(request), call, estimate)
+        async with self._one_at_a_time:
+            while True:
+                done = await self._advance(wanted)
+                if done is not None:
+                    return done
+
+    async def disprove(self, contract: EffectContract, code: str) -> None:
+        """As the port says. Without a done effect there is nothing to disprove."""
+        async with self._one_at_a_time:
+            record = latest(await self._known(), contract.action)
+            if record is None or record.state is not EffectState.DONE:
+                return
+            await self._write(replace(record, state=EffectState.FAILED, code=code, late=False))
+            await reach(Point.EFFECT_AFTER_DISPROOF)
+
+    async def _advance(self, wanted: _Wanted) -> Done | None:
+        """One step; None if another must follow."""
+        contract, job = wanted.contract, self._claim.job
+        record = latest(await self._known(), contract.action)
+        step = next_step(record, wanted.request_sha256, contract, job.release, self._now())
+        match step:
+            case Stored(done):
+                await self._close(contract.action)
+                return done
+            case Begin(generation):
+                return await self._send(wanted, self._intent(wanted, generation), fresh=True)
+            case Repeat(standing):
+                intent = replace(standing, call_until=self._call_until(contract))
+                return await self._send(wanted, intent, fresh=False)
+            case LookUp(standing, conclusive_at):
+                await self._look_up(wanted, standing, conclusive_at)
+                return None
+            case Unknown():
+                raise OutcomeUnknownError(_unknown(contract))
+            case Changed():
+                raise EffectChanged
+            case _:
+                assert_never(step)
+
+    def _intent(self, wanted: _Wanted, generation: int) -> EffectRecord:
+        contract, job = wanted.contract, self._claim.job
+        return EffectRecord(
+            action=contract.action,
+            generation=generation,
+            state=EffectState.INTENDED,
+            key=effect_key(job.job_id, contract.action, generation),
+            provider=contract.provider,
+            contract_version=contract.version,
+            request_sha256=wanted.request_sha256,
+            release=job.release,
+            intended_at=self._now(),
+            call_until=self._call_until(contract),
+        )
+
+    def _call_until(self, contract: EffectContract) -> datetime:
+        """When the call has ended at the latest: before the attempt does, and well before the lease."""
+        until = min(self._now() + contract.call_timeout, self._until, self._claim.until - WRITE_TIME)
+        if until - self._now() < SHORTEST_CALL:
+            raise NoTimeLeft
+        return until
+
+    async def _send(self, wanted: _Wanted, intent: EffectRecord, *, fresh: bool) -> Done:
+        """Write the intent and make the call; `fresh` if nothing of this generation was ever sent."""
+
+        begun = False
+
+        async def intend_and_call() -> Done:
+            nonlocal begun
+            await reach(Point.EFFECT_BEFORE_INTENT)
+            await self._write(intent)
+            await reach(Point.EFFECT_AFTER_INTENT)
+            begun = True
+            return await self._call(wanted, intent)
+
+        provider, spare = wanted.contract.provider, timedelta(seconds=60)
+        try:
+            done = await self._calls.run(
+                provider,
+                intend_and_call,
+                timeout=wanted.contract.call_timeout + spare,
+                estimate=wanted.estimate,
+            )
+        except CallFailed as failure:
+            if not begun:
+                raise StorageUnavailable("The intent could not be written in time.") from None
+            await self._failed(wanted, intent, failure, fresh=fresh)
+            raise
+        except NoTimeLeft:
+            if fresh:
+                await self._write(replace(intent, state=EffectState.NOT_EXECUTED, code=NoTimeLeft.code))
+            raise
+        await reach(Point.EFFECT_AFTER_CALL)
+        await self._record(
+            replace(intent, state=EffectState.DONE, external_id=done.external_id, data=done.data)
+        )
+        await reach(Point.EFFECT_AFTER_RESULT)
+        return done
+
+    async def _call(self, wanted: _Wanted, intent: EffectRecord) -> Done:
+        """The call itself, within its time. A process that was frozen after its intent does not call."""
+        left = (intent.call_until - self._now()).total_seconds()
+        if left <= 0:
+            raise NoTimeLeft
+        limit = asyncio.timeout(left)
+        try:
+            async with limit:
+                return await wanted.call.send(intent.key)
+        except TimeoutError:
+            raise CallFailed(intent.provider, FailureKind.UNCLEAR) from None
+
+    async def _failed(
+        self, wanted: _Wanted, intent: EffectRecord, failure: CallFailed, *, fresh: bool
+    ) -> None:
+        """Record what the failure proves; raise OutcomeUnknownError where it proves nothing."""
+        await reach(Point.EFFECT_AFTER_FAILED_CALL)
+        contract = wanted.contract
+        if fresh and failure.kind in EXECUTED_NOTHING:
+            await self._write(replace(intent, state=EffectState.NOT_EXECUTED, code=failure.kind.value))
+            return
+        # A repeat that was refused says nothing of the first call.
+        if failure.kind is not FailureKind.REJECTED and may_repeat(intent, contract, self._now()):
+            return
+        ask_at = None
+        if contract.lookup_lag is not None:
+            ask_at = max(intent.call_until, self._now()) + contract.lookup_lag
+        raise OutcomeUnknownError(_unknown(contract), ask_at=ask_at) from None
+
+    async def _look_up(self, wanted: _Wanted, record: EffectRecord, conclusive_at: datetime) -> None:
+        """Ask the provider, and write down its answer if it is one."""
+        contract = wanted.contract
+        await reach(Point.EFFECT_BEFORE_LOOK_UP)
+        asked_at = self._now()
+        try:
+            found = await self._calls.run(
+                contract.provider, lambda: wanted.call.look_up(record.key), timeout=contract.call_timeout
+            )
+        except CallFailed:
+            raise OutcomeUnknownError(_unknown(contract), ask_at=max(asked_at, conclusive_at)) from None
+        await reach(Point.EFFECT_AFTER_LOOK_UP)
+        if found is not None:
+            answer = replace(
+                record, state=EffectState.DONE, external_id=found.external_id, data=found.data, late=False
+            )
+        elif asked_at >= conclusive_at:
+            answer = replace(record, state=EffectState.NOT_EXECUTED, code="not_found", late=False)
+        else:
+            raise OutcomeUnknownError(_unknown(contract), ask_at=conclusive_at)
+        self._claim.services.telemetry.count(
+            "outcomes_reconciled", provider=contract.provider, outcome=answer.state.value
+        )
+        await self._write(answer)
+        await reach(Point.EFFECT_AFTER_ANSWER_WRITTEN)
+
+    async def _record(self, record: EffectRecord) -> None:
+        """Write the result; by a worker that lost its claim, beside the record instead of over it."""
+        try:
+            await self._write(record)
+        except ClaimLost:
+            services, row = self._claim.services, effect_row(replace(record, late=True))
+            job_id = self._claim.job.job_id
+            await self._claim.outlast_outage(lambda: services.jobs.add_row(job_id, row))
+            services.telemetry.count("late_effects", provider=record.provider)
+            raise
+
+    async def _write(self, record: EffectRecord) -> None:
+        """The record, and on the job's row whether its outcome is open, in one batch under the claim."""
+        is_open = record.state is EffectState.INTENDED
+        services, event = self._claim.services, f"effect_{record.state.value}"
+
+        def change(current: Job) -> Job:
+            standing = record.action in current.open_effects
+            if is_open and not standing and current.cancel_requested:
+                raise JobCancelled
+            return _with_open(current, record.action, self._now(), is_open=is_open)
+
+        note = f"{record.action} {record.key.partition(':')[2]}"
+        row = services.timeline(self._claim.job, event, code=record.code, note=note)
+        await self._claim.commit(change, [effect_row(record), row])
+        known = await self._known()
+        self._records = [old for old in known if effect_row(old).key != effect_row(record).key] + [record]
+
+    async def _close(self, action: str) -> None:
+        """A late worker's record ends an intent without touching the job's row: that is made good here."""
+        record = latest(await self._known(), action)
+        if record is not None and action in self._claim.job.open_effects:
+            await self._write(replace(record, late=False))
+
+    async def _known(self) -> list[EffectRecord]:
+        """The job's records; a job at its very first claim has none."""
+        if self._records is None:
+            job, jobs = self._claim.job, self._claim.services.jobs
+            rows = []
+            if job.claim > 1:
+                rows = await self._claim.outlast_outage(lambda: jobs.rows(job.job_id, RowKind.EFFECT))
+            self._records = [read_effect(row) for row in rows]
+        return self._records
+
+    def _now(self) -> datetime:
+        return self._claim.services.clock.now()
+
+
+def _with_open(job: Job, action: str, now: datetime, *, is_open: bool) -> Job:
+    others = tuple(name for name in job.open_effects if name != action)
+    names = (*others, action) if is_open else others
+    return job.changed(now, open_effects=names, waits=0, waiting_since=None)
+
+
+def _unknown(contract: EffectContract) -> str:
+    return f"Nobody knows yet whether {contract.provider} carried out {contract.action}."

@@ -1,0 +1,1 @@
+"""What holds jobs back: resting providers, budgets, and the limits of tenants."""

@@ -1,0 +1,111 @@
+"""A person's look at a result before it is published, for tasks with `publish = "after_review"`.
+
+Until then the result and its announcement are withheld. The verdict, the announcement and the decision are
+one batch; the open row stands before it, so that the sweep sees to what a crash leaves untold.
+"""
+
+from typing import ClassVar
+
+from shared.deadletters.decisions import Decision, fingerprint_of_request, kept_decision, repeated, said
+from shared.deadletters.refusals import ChangedMeanwhile, IdempotencyKeyReused, Refusal
+from shared.errors import Conflict
+from shared.failpoints import Point, reach
+from shared.finishing import come_again
+from shared.jobs import Job, Review
+from shared.notify.outbox import outbox_rows, owed
+from shared.ports import Row, Snapshot
+from shared.services import Services
+
+
+class JobNotFound(Refusal):
+    """There is no job of this id."""
+
+    code: ClassVar[str] = "job_not_found"
+    status: ClassVar[int] = 404
+
+
+class NoReview(Refusal):
+    """The job has no result that waits for a review."""
+
+    code: ClassVar[str] = "no_review"
+
+
+class AlreadyReviewed(Refusal):
+    """The result was judged otherwise before, which stands."""
+
+    code: ClassVar[str] = "already_reviewed"
+
+
+class ResultGone(Refusal):
+    """The result was deleted after the configured time; there is nothing to publish."""
+
+    code: ClassVar[str] = "result_gone"
+    status: ClassVar[int] = 410
+
+
+async def review(services: Services, job_id: str, decision: Decision, verdict: Review) -> None:
+    """Record APPROVED or REJECTED; repeatable. Raises a Refusal, or StorageUnavailable."""
+    parts = {"action": verdict.value, "operator": decision.operator, "reason": decision.reason}
+    request_hash = fingerprint_of_request(parts)
+    snapshot = await _load(services, job_id)
+    earlier = await repeated(services, job_id, decision)
+    if earlier is not None and earlier.get("request_hash") != request_hash:
+        raise IdempotencyKeyReused
+    if snapshot.job.review is not verdict:
+        snapshot = await _write(services, _pending(snapshot, verdict), decision, request_hash, verdict)
+    await _tell(services, snapshot.job)
+
+
+def _pending(snapshot: Snapshot, verdict: Review) -> Snapshot:
+    job = snapshot.job
+    if job.review is None:
+        raise NoReview
+    if job.review is not Review.PENDING:
+        raise AlreadyReviewed(f"The result is {job.review.value} already; that stands.")
+    if verdict is Review.APPROVED and job.result_gone:
+        raise ResultGone
+    return snapshot
+
+
+async def _write(
+    services: Services, snapshot: Snapshot, decision: Decision, request_hash: str, verdict: Review
+) -> Snapshot:
+    now = services.clock.now()
+    job = snapshot.job.changed(now, review=verdict)
+    announced = outbox_rows(services, job)
+    if announced:
+        await services.open_index.put(job.job_id, job.release)
+    await reach(Point.REVIEW_BEFORE_BATCH)
+    action = "approve" if verdict is Review.APPROVED else "reject"
+    words = {"action": action} | said(decision, request_hash)
+    rows: list[Row] = [
+        kept_decision(job, f"{job.release:06d}-review", words, now),
+        services.timeline(job, verdict.value, at=now),
+        *announced,
+    ]
+    try:
+        written = await services.jobs.commit(snapshot, job, rows)
+    except Conflict:
+        written = await _load(services, job.job_id)
+        if written.job.review is not verdict:
+            raise ChangedMeanwhile from None
+    else:
+        services.telemetry.count("results_reviewed", task_type=job.task_type, verdict=verdict.value)
+    await reach(Point.REVIEW_AFTER_BATCH)
+    return written
+
+
+async def _tell(services: Services, job: Job) -> None:
+    """Have a message deliver what is owed; the open row again, should the sweep have taken it meanwhile."""
+    if await owed(services, job) is None:
+        return
+    await services.open_index.put(job.job_id, job.release)
+    await come_again(services, job, "approved")
+    await reach(Point.REVIEW_AFTER_NUDGE)
+
+
+async def _load(services: Services, job_id: str) -> Snapshot:
+    snapshot = await services.jobs.load(job_id)
+    if snapshot is None:
+        raise JobNotFound
+    return snapshot

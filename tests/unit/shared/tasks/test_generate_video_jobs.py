@@ -1,0 +1,211 @@
+"""Whole jobs of `generate_video`: the real worker, ledger, adapter and SDK, against a service that counts."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from devhost.outside import Outside
+from shared.adapters.downloads import LinkDownloads
+from shared.adapters.openai_videos import OpenAIVideos, VideoApi
+from shared.errors import DeadLettered
+from shared.jobs import Category, Job, JobState
+from shared.messages import JobMessage
+from shared.pipeline import TaskPolicy
+from shared.pipeline.policies import BudgetPolicy
+from shared.retry import BackoffList, RetryPolicy
+from shared.tasks.generate_video import GenerateVideo
+from shared.tasks.options import GenerateVideoOptions
+from shared.worker.run import Worker
+from tests.support.application import build_services, new_job, pipeline, store
+from tests.support.fakes import World
+from tests.support.providers import client_of, outside
+
+OPTIONS = GenerateVideoOptions()
+ORDER = "inputs/documents/order.json"
+PATHS = {
+    "create": ("POST", "/v1/videos"),
+    "status": ("GET", "/v1/videos/*"),
+    "fetch": ("GET", "/v1/videos/*/content"),
+}
+PRICE = 100_000
+
+
+@pytest.fixture(scope="module")
+def shared_service() -> Iterator[Outside]:
+    with outside() as service:
+        yield service
+
+
+@pytest.fixture
+def service(shared_service: Outside) -> Outside:
+    shared_service.reset()
+    return shared_service
+
+
+class Bench:
+    """A job, its worker, and the service that makes its video."""
+
+    def __init__(self, task: GenerateVideo, budget: BudgetPolicy) -> None:
+        self.world = World()
+        retry = RetryPolicy(
+            attempts=3,
+            deadline=timedelta(hours=24),
+            backoff=BackoffList((timedelta(seconds=30),)),
+            jitter=0.0,
+        )
+        policy = TaskPolicy(
+            name="generate_video",
+            attempt_timeout=timedelta(minutes=3),
+            retry=retry,
+            budget=budget,
+            options=OPTIONS,
+        )
+        services = build_services(
+            self.world,
+            pipeline=replace(pipeline(), tasks={"generate_video": policy}),
+            tasks={"generate_video": task},
+        )
+        self.worker = Worker(services)
+        self.job: Job = new_job(self.world, task_type="generate_video", input_ref=ORDER)
+
+    async def begin(self) -> None:
+        self.world.blobs.put_now(ORDER, b'{"prompt": "A cat on a roof"}', "application/json")
+        await store(self.world, self.job)
+
+    async def step(self) -> Job:
+        """Deliver the message that is due, at its time."""
+        job = self.stored
+        if job.not_before is not None:
+            self.world.clock.advance(max(job.not_before - self.world.clock.now(), timedelta(0)))
+        message = JobMessage.for_job(job)
+        await self.worker.handle(message.body(), message.properties(), message.message_id)
+        return self.stored
+
+    async def run(self, most: int = 12) -> Job:
+        """Deliver until the job is over."""
+        for _ in range(most):
+            try:
+                job = await self.step()
+            except DeadLettered:
+                return self.stored
+            if job.final:
+                return job
+        raise AssertionError(f"still {self.stored.state}")
+
+    @property
+    def stored(self) -> Job:
+        return self.world.jobs.job(self.job.job_id)
+
+
+@pytest.fixture
+async def provider(service: Outside) -> AsyncIterator[OpenAIVideos]:
+    async with client_of(service.openai_url) as client:
+        yield OpenAIVideos(client, VideoApi())
+
+
+async def begun(provider: OpenAIVideos, budget: BudgetPolicy | None = None) -> Bench:
+    task = GenerateVideo(OPTIONS, provider, LinkDownloads([]), PRICE)
+    bench = Bench(task, budget or BudgetPolicy())
+    await bench.begin()
+    return bench
+
+
+async def test_a_video_is_waited_for_without_attempts_and_kept(
+    provider: OpenAIVideos, service: Outside
+) -> None:
+    bench = await begun(provider)
+    states = [(await bench.step()).state for _ in range(3)]
+    assert states == [JobState.AWAITING_RESULT, JobState.AWAITING_RESULT, JobState.SUCCEEDED]
+    job = bench.stored
+    assert (job.attempt, job.open_effects) == (0, ())
+    assert job.result is not None
+    assert job.result.content_type == "video/mp4"
+    assert bench.world.blobs.content(job.result.ref)[4:8] == b"ftyp"
+    assert service.effects()["video"].by_request == {f"{job.job_id}:create_video": 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "step", "attempts", "videos"),
+    [
+        ("create", {"status": 429, "retry_after": 90}, 1, 1),
+        ("create", {"status": 503}, 1, 1),
+        ("create", {"creation_fails": "server_error"}, 1, 2),
+        ("status", {"status": 500}, 1, 1),
+        ("status", {"status": 404}, 1, 1),
+        ("status", "cut_before", 1, 1),
+        ("status", {"garbage": "html"}, 1, 1),
+        ("fetch", {"status": 404}, 1, 1),
+        ("fetch", {"status": 429}, 1, 1),
+        ("fetch", "cut_during", 1, 1),
+        ("fetch", {"garbage": "html"}, 1, 1),
+        ("fetch", {"garbage": "empty"}, 1, 1),
+    ],
+    ids=str,
+)
+async def test_what_passes_is_outlasted_and_only_a_failed_creation_creates_again(
+    provider: OpenAIVideos, service: Outside, call: str, step: Any, attempts: int, videos: int
+) -> None:
+    service.script(*PATHS[call], step)
+    job = await (await begun(provider)).run()
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, attempts)
+    counted = service.effects()["video"]
+    assert counted.count == videos
+    assert max(counted.by_request.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "step", "category", "code", "videos"),
+    [
+        ("create", "cut_after", Category.RECONCILE, "outcome_unknown", 1),
+        ("create", "cut_before", Category.RECONCILE, "outcome_unknown", 0),
+        ("create", {"status": 500, "after": True}, Category.RECONCILE, "outcome_unknown", 1),
+        ("create", {"garbage": "wrong_shape"}, Category.RECONCILE, "outcome_unknown", 1),
+        ("create", {"status": 400}, Category.FIX_INPUT, "provider_call_failed", 0),
+        ("create", {"status": 400, "code": "moderation_blocked"}, Category.FIX_INPUT, "content_refused", 0),
+        ("create", {"status": 401}, Category.MANUAL_REVIEW, "provider_call_failed", 0),
+        ("create", {"creation_fails": "moderation_blocked"}, Category.FIX_INPUT, "video_content_refused", 1),
+        (
+            "create",
+            {"creation_fails": "error", "times": 9},
+            Category.MANUAL_REVIEW,
+            "video_creation_failed",
+            3,
+        ),
+        ("fetch", {"status": 404, "times": 9}, Category.MANUAL_REVIEW, "video_link_broken", 1),
+        ("fetch", {"garbage": "truncated"}, Category.FIX_INPUT, "video_unfit", 1),
+        ("fetch", {"garbage": "zeros"}, Category.FIX_INPUT, "video_unfit", 1),
+    ],
+    ids=str,
+)
+async def test_what_does_not_pass_is_a_case_that_says_which_failure_it_was(
+    provider: OpenAIVideos, service: Outside, call: str, step: Any, category: Category, code: str, videos: int
+) -> None:
+    service.script(*PATHS[call], step)
+    job = await (await begun(provider)).run()
+    assert job.state is JobState.DEAD
+    assert job.failure is not None
+    assert (job.failure.category, job.failure.code) == (category, code)
+    assert job.open_effects == (("create_video",) if category is Category.RECONCILE else ())
+    counted = service.effects()["video"]
+    assert counted.count == videos
+    assert max(counted.by_request.values(), default=0) <= 1
+
+
+async def test_a_retry_waits_as_long_as_the_service_asks(provider: OpenAIVideos, service: Outside) -> None:
+    service.script("POST", "/v1/videos", {"status": 429, "retry_after": 90})
+    bench = await begun(provider)
+    begun_at = bench.world.clock.now()
+    job = await bench.step()
+    assert job.not_before is not None
+    assert job.not_before >= begun_at + timedelta(seconds=90)
+
+
+async def test_a_video_over_the_budget_is_never_ordered(provider: OpenAIVideos, service: Outside) -> None:
+    bench = await begun(provider, BudgetPolicy(job_micros=4 * PRICE - 1))
+    job = await bench.run()
+    assert job.failure is not None
+    assert (job.failure.category, job.open_effects) == (Category.BUDGET, ())
+    assert service.effects()["video"].count == 0
