@@ -13,7 +13,6 @@ from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.notify.outbox import owed
 from shared.ports import Row
-from shared.retention.ports import Left, ended
 from shared.services import Services
 
 
@@ -93,8 +92,6 @@ class Acceptor:
         elif existing.state is JobState.QUEUED and existing.claim == 0:
             # The turn's own message id: had it been sent, duplicate detection drops this one.
             await self._send(existing)
-        if existing.inputs_gone:  # the repeat has just stored its input again
-            await services.retention.put(ended(existing, Left.INPUTS))
         return Acceptance(job.job_id, duplicate=True, same_body=same_body)
 
     async def _send(self, job: Job) -> None:

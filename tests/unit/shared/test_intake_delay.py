@@ -12,7 +12,6 @@ from shared.failpoints import Point
 from shared.inputs import place_input
 from shared.intake import Accepted, Intake
 from shared.jobs import JobState, job_id_for
-from shared.retention.ports import EndedJob, Left
 from shared.services import Services
 from shared.sweep import Sweep
 from shared.webhooks.base import Reply
@@ -112,9 +111,6 @@ async def test_a_repeat_of_what_was_deleted_stores_nothing_again(world: World) -
     await world.blobs.delete_below(f"inputs/{JOB_ID}/")
     await receive(services, world, note(text))
     assert ref not in world.blobs.refs()
-    assert world.retention.all_ended() == [
-        EndedJob(job_id=JOB_ID, day=gone.updated_at.date(), left=Left.INPUTS)
-    ]
 
 
 async def test_a_repeat_of_a_job_whose_end_is_owed_leaves_its_open_row(world: World) -> None:
