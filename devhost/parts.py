@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from devhost.guardian import Guardian
 from devhost.system import SYSTEM
@@ -36,6 +36,9 @@ class PartSpec:
 class Run:
     """One life of a part, from its start to its exit."""
 
+    popen: ClassVar[Callable[..., "subprocess.Popen[bytes]"]] = subprocess.Popen
+    """What starts the process, with the arguments of `subprocess.Popen`."""
+
     def __init__(
         self, spec: PartSpec, guardian: Guardian, on_exit: Callable[["Run"], None] | None = None
     ) -> None:
@@ -50,7 +53,7 @@ class Run:
         self._exited = False
         spec.log.parent.mkdir(parents=True, exist_ok=True)
         with spec.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = type(self).popen(
                 list(spec.command),
                 cwd=spec.cwd,
                 env={**os.environ, **spec.env},

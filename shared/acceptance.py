@@ -5,7 +5,7 @@ The insert of the job's row is the dedupe. Nothing is reported as taken before i
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point, reach
@@ -13,7 +13,6 @@ from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.notify.outbox import owed
 from shared.ports import Row
-from shared.retention.ports import Left, ended
 from shared.services import Services
 
 
@@ -43,7 +42,11 @@ class Acceptor:
         """Raises StorageUnavailable or QueueUnavailable; a repeat then finishes what was begun."""
         inserted = await self._store(job, rows)
         self.sending += 1
-        acceptance = await (self._queue(job) if inserted else self._repeat(job))
+        try:
+            acceptance = await (self._queue(job) if inserted else self._repeat(job))
+        except Exception:  # not a cancellation: `gave_up` is asked after one
+            self.sending -= 1
+            raise
         self.sending -= 1
         return acceptance
 
@@ -82,18 +85,24 @@ class Acceptor:
         existing = snapshot.job
         same_body = existing.body_sha256 == job.body_sha256
         if not same_body:
-            await services.jobs.add_row(existing.job_id, services.timeline(existing, "same_id_other_body"))
+            await services.jobs.add_row(existing.job_id, _flag(services, existing, job.body_sha256))
         if existing.final or existing.case_filed or existing.release > job.release:
             if existing.release > job.release or await owed(services, existing) is None:
                 await services.open_index.remove(job.job_id, job.release)
         elif existing.state is JobState.QUEUED and existing.claim == 0:
             # The turn's own message id: had it been sent, duplicate detection drops this one.
             await self._send(existing)
-        if existing.inputs_gone:  # the repeat has just stored its input again
-            await services.retention.put(ended(existing, Left.INPUTS))
         return Acceptance(job.job_id, duplicate=True, same_body=same_body)
 
     async def _send(self, job: Job) -> None:
         await reach(Point.INTAKE_BEFORE_SEND)
         await self._services.bus.send(JobMessage.for_job(job), at=job.not_before)
         await reach(Point.INTAKE_AFTER_SEND)
+
+
+def _flag(services: Services, existing: Job, other_sha256: str) -> Row:
+    """At most sixteen rows a job, however often and with however many other bodies its id is sent again.
+
+    The row tells of the latest such body; a body always has the same row. They come after the others.
+    """
+    return replace(services.timeline(existing, "same_id_other_body"), key=f"other-body-{other_sha256[0]}")

@@ -11,7 +11,6 @@ from shared.calls.failures import CallFailed, FailureKind
 from shared.calls.resting import RESTING, TriedInVain
 from shared.errors import (
     AfterhookError,
-    EffectChanged,
     JobCancelled,
     OutcomeUnknownError,
     PermanentError,
@@ -98,18 +97,26 @@ def decide(
         case OutcomeUnknownError():
             return _ask(ended, job, rules, now, fraction)
         case CallFailed(kind=FailureKind.REJECTED):
-            category = Category.FIX_INPUT if ended.status in _FIX_INPUT else Category.MANUAL_REVIEW
-            return _bury(job, category, ended)
-        case BudgetExceeded():
-            return _bury(job, Category.BUDGET, ended)
-        case EffectChanged() | TaskFailed() | UnknownTask():
-            return _bury(job, Category.MANUAL_REVIEW, ended)
-        case PermanentError():
-            return _bury(job, Category.FIX_INPUT, ended)
+            return _bury(job, _category(ended), ended)
         case TransientError() | CallFailed():
             return _retry(ended, job, rules.retry, now, fraction)
         case _:
-            return _bury(job, Category.MANUAL_REVIEW, ended)
+            return _bury(job, _category(ended), ended)
+
+
+def _category(error: AfterhookError) -> Category:
+    """Who can do something about an error that no repeat mends."""
+    match error:
+        case CallFailed() if error.status in _FIX_INPUT:
+            return Category.FIX_INPUT
+        case BudgetExceeded():
+            return Category.BUDGET
+        case TaskFailed() | UnknownTask():
+            return Category.MANUAL_REVIEW
+        case PermanentError():
+            return Category.FIX_INPUT
+        case _:
+            return Category.MANUAL_REVIEW
 
 
 def _bury(job: Job, category: Category, error: AfterhookError, more: str = "") -> Bury:

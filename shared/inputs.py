@@ -6,12 +6,13 @@ name a document that is in storage already, if its source may read it.
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.documents.errors import DocumentMissing, DocumentNotAllowed, DocumentTooLarge
 from shared.errors import PermanentError
 from shared.jobs import Job
-from shared.ports import Row, RowKind
+from shared.ports import Pieces, Row, RowKind
 from shared.services import Services
 from shared.tasks.base import TaskInput
 
@@ -31,19 +32,24 @@ class PlacedInput:
 
     ref: str
     row: Row | None = None
-    blob: bytes | None = None
+    blob: bytes | Pieces | None = None
     content_type: str = "application/octet-stream"
 
 
-def place_input(job_id: str, content: bytes, content_type: str | None = None) -> PlacedInput:
+def place_input(job_id: str, content: bytes | Pieces, content_type: str | None = None) -> PlacedInput:
     """Decide where `content` will lie. The reference holds its hash, so that writing it twice is harmless."""
-    sha = hashlib.sha256(content).hexdigest()
-    if len(content) <= INLINE_LIMIT:
+    pieces = [content] if isinstance(content, bytes) else content
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+    sha = digest.hexdigest()
+    if size <= INLINE_LIMIT:
         row = Row(
             kind=RowKind.INPUT,
             key=sha,
-            data={"size": len(content), "content_type": content_type},
-            content=content,
+            data={"size": size, "content_type": content_type},
+            content=b"".join(pieces),
         )
         return PlacedInput(ref=f"{_INLINE}{job_id}/{sha}", row=row)
     return PlacedInput(
@@ -55,6 +61,17 @@ async def store_input(services: Services, placed: PlacedInput) -> None:
     """Write the blob of a large input; a small one needs nothing before the job's batch."""
     if placed.blob is not None:
         await services.blobs.put_if_absent(placed.ref, placed.blob, placed.content_type)
+
+
+async def store_new_inputs(services: Services, job_id: str, places: Sequence[PlacedInput]) -> None:
+    """Write the blobs of large inputs before the job's row, unless there is the job: it has its own already.
+
+    So an id that is sent again with other bodies fills no storage.
+    """
+    large = [placed for placed in places if placed.blob is not None]
+    if large and await services.jobs.load(job_id) is None:
+        for placed in large:
+            await store_input(services, placed)
 
 
 def is_own(job_id: str, ref: str) -> bool:

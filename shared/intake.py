@@ -5,26 +5,22 @@ stored for a webhook that is refused, and nothing is acknowledged that is not st
 """
 
 import asyncio
-import hashlib
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from shared.acceptance import Acceptor
-from shared.inputs import PlacedInput, may_use, place_input, store_input
-from shared.jobs import Job, job_id_for
-from shared.pipeline import Route, SourcePolicy
-from shared.ports import KeyDirectory, Row
+from shared.pipeline import SourcePolicy
+from shared.ports import KeyDirectory
+from shared.preparation import Preparer
 from shared.services import Services
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
-from shared.webhooks.ed25519 import PublicKey
-from shared.webhooks.gate import Gate
-from shared.webhooks.large_bodies import LargeBodies, aside
-from shared.webhooks.parsing import JSON
-from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
+from shared.webhooks.gate import Gate, check_size
+from shared.webhooks.large_bodies import Overloaded
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import StaleTimestamp, UnknownSource, WebhookRejected
-from shared.webhooks.routing import Extraction, extract, route_for
+from shared.webhooks.routing import route_for
 from shared.webhooks.secrets import SourceSecrets
 
 T = TypeVar("T")
@@ -50,9 +46,8 @@ class Intake:
 
     def __init__(self, services: Services, secrets: SourceSecrets, directory: KeyDirectory) -> None:
         self._services = services
-        self._secrets = secrets
+        self._preparer = Preparer(services, secrets)
         self._gate = Gate(secrets, directory, services.clock, services.telemetry)
-        self._large = LargeBodies()
 
     async def receive(self, source: str, request: WebhookRequest) -> Reply | Sequence[Receipt]:
         """One receipt for each event in the request, or the answer to a handshake.
@@ -64,11 +59,14 @@ class Intake:
         policy = self._policy(source)
         scheme = scheme_named(policy.scheme)
         until = asyncio.get_running_loop().time() + scheme.answer_within
-        async with self._large.turn(len(request.body), until):
-            admitted = await self._admit(policy, request, until)
-            if isinstance(admitted, Reply):
-                return admitted
-            receipts = await self._take_all(policy, admitted, request, until)
+        with self._refusals_counted(policy):
+            if request.method == "POST":
+                check_size(policy, request)  # before it waits for others
+            async with self._services.large_bodies.turn(len(request.body), until):
+                admitted = await self._gate.admit(policy, request, until)
+                if isinstance(admitted, Reply):
+                    return admitted
+                receipts = await self._take_all(policy, admitted, request, until)
         return scheme.answer(request) or receipts
 
     def accepted_status(self, source: str) -> int:
@@ -81,13 +79,11 @@ class Intake:
             raise UnknownSource
         return policy
 
-    async def _admit(
-        self, policy: SourcePolicy, request: WebhookRequest, until: float
-    ) -> Reply | Sequence[WebhookEvent]:
-        """As the gate says; refusals are counted."""
+    @contextmanager
+    def _refusals_counted(self, policy: SourcePolicy) -> Iterator[None]:
         try:
-            return await self._gate.admit(policy, request, until)
-        except WebhookRejected as rejection:
+            yield
+        except (WebhookRejected, Overloaded) as rejection:
             self._services.telemetry.count("webhooks_rejected", source=policy.name, code=rejection.code)
             if isinstance(rejection, StaleTimestamp):
                 skew = float(rejection.skew_seconds)
@@ -120,7 +116,7 @@ class Intake:
         route = route_for(policy, event.event_type)
         if route is None:
             return Ignored()
-        job, rows = await self._prepare(policy, route, event, request)
+        job, rows = await self._preparer.prepare(policy, route, event, request.headers)
         acceptance = await acceptor.accept(job, rows)
         telemetry = self._services.telemetry
         if not acceptance.duplicate:
@@ -130,66 +126,6 @@ class Intake:
         if not acceptance.same_body:
             telemetry.count("webhooks_same_id_other_body", source=policy.name)
         return Accepted(acceptance.job_id, duplicate=acceptance.duplicate)
-
-    async def _prepare(
-        self, policy: SourcePolicy, route: Route, event: WebhookEvent, request: WebhookRequest
-    ) -> tuple[Job, list[Row]]:
-        """The job as it will be inserted, its rows, and (stored already) the blob of a large input."""
-        services, now = self._services, self._services.clock.now()
-        job_id = job_id_for(policy.name, event.account, event.event_id)
-        found, places, digest = await aside(event.raw, lambda: _read(route, event, job_id))
-        key = self._pseudonym_key(policy)
-        start = now if route.delay is None else now + route.delay
-        job = Job(
-            job_id=job_id,
-            source=policy.name,
-            account=event_pseudonym(event.account, key),
-            event_id=event_pseudonym(event.event_id, key),
-            event_type=event.event_type,
-            task_type=route.task,
-            user_id=user_pseudonym(found.user_id, key, numbers=scheme_named(policy.scheme).users_are_numbers),
-            body_sha256=digest,
-            input_ref=places[0].ref if places else found.input_ref,
-            traceparent=traceparent(request.headers),
-            created_at=now,
-            updated_at=now,
-            released_at=start,
-            not_before=None if route.delay is None else start,
-            event_time=event.event_time,
-        )
-        note = found.problem
-        if note is not None:  # a person needs what was sent
-            places.append(place_input(job_id, event.raw, JSON))
-            note = f"{note} The event is kept as {places[0].ref}."
-        elif job.input_ref is not None and not may_use(services, job, job.input_ref):
-            note = "The document lies outside what the source may read (allowed_inputs)."
-        elif found.kept is not None:
-            kept = place_input(job_id, found.kept, JSON)
-            note = f"Kept of the event: {kept.ref}."
-            if kept.ref != job.input_ref:  # one row cannot be written twice at once
-                places.append(kept)
-        rows = [services.timeline(job, "accepted", at=now, note=note)]
-        for placed in places:
-            await store_input(services, placed)
-        return job, rows + [placed.row for placed in places if placed.row]
-
-    def _pseudonym_key(self, policy: SourcePolicy) -> bytes | None:
-        """The configured key; else the source's current secret, which changes when it is rotated.
-
-        A sender's public key is no secret: with it anybody could undo the hash.
-        """
-        configured = self._services.settings.pseudonym_key
-        if configured is not None:
-            return configured.get_secret_value().encode()
-        keys = self._secrets.keys_of(policy).keys
-        return next((key for key in keys if not isinstance(key, PublicKey)), None)
-
-
-def _read(route: Route, event: WebhookEvent, job_id: str) -> tuple[Extraction, list[PlacedInput], str]:
-    """What the route takes from the event, where an input of it will lie, and the hash of the event."""
-    found = extract(route, event)
-    places = [] if found.input is None else [place_input(job_id, found.input, found.content_type)]
-    return found, places, hashlib.sha256(event.raw).hexdigest()
 
 
 async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -201,12 +137,3 @@ async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
             raise result
         done.append(result)
     return done
-
-
-def traceparent(headers: Mapping[str, str]) -> str | None:
-    """The caller's W3C trace context, if it has the standard's form."""
-    value = headers.get("traceparent", "")
-    parts = value.split("-")
-    lengths = [len(part) for part in parts]
-    hexadecimal = all(character in "0123456789abcdef-" for character in value)
-    return value if lengths == [2, 32, 16, 2] and hexadecimal else None

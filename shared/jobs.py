@@ -134,8 +134,6 @@ class Job:
     waits: int = 0  # polls, or questions about an unknown outcome, one after the other
     waiting_since: datetime | None = None  # since when the outside works on it, or an outcome is unknown
     cancel_requested: bool = False  # honoured before the next effect
-    spent_tokens: int = 0  # of this release
-    spent_micros: int = 0  # of this release, in millionths of the currency unit
     review: Review | None = None
     inputs_gone: bool = False  # deleted after the configured time
     result_gone: bool = False  # likewise

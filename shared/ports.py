@@ -4,7 +4,7 @@ Every port method raises StorageUnavailable or QueueUnavailable (never an SDK's 
 does not answer in time; each call is bounded in time by its adapter.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -216,10 +216,19 @@ class BlobInfo:
     content_type: str | None
 
 
+class Pieces(Protocol):
+    """Content that is made in pieces each time it is read, so that it is never in memory as a whole."""
+
+    @property
+    def size(self) -> int: ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
 class BlobStore(Protocol):
     """Blobs by `container/path`."""
 
-    async def put_if_absent(self, ref: str, content: bytes, content_type: str) -> bool:
+    async def put_if_absent(self, ref: str, content: bytes | Pieces, content_type: str) -> bool:
         """False when a blob of that name exists already; its content stays."""
         ...
 
@@ -235,11 +244,16 @@ class BlobStore(Protocol):
 
 
 class KeyDirectory(Protocol):
-    async def keys(self, address: str, *, newer: bool = False) -> Sequence[Mapping[str, Any]]:
+    def readings(self, address: str) -> int:
+        """How often the keys at `address` were read by now."""
+        ...
+
+    async def keys(self, address: str, *, after: int = 0) -> Sequence[Mapping[str, Any]]:
         """The public keys (JWKS) published at `address`, from a cache of bounded age.
 
-        `newer` asks for a fresh copy, which is fetched at most once a minute. Raises KeysUnavailable when
-        there is none; with `newer` also when the last fetch failed, however good the copy at hand is.
+        With `after` those of a later reading than that one; readings are made at most once a minute, whoever
+        asks. Raises KeysUnavailable when there are none, and while there are none so new: what a copy lacks
+        may have been published since.
         """
         ...
 

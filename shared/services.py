@@ -1,7 +1,7 @@
 """All that the use cases are given: the ports, the policies and the names they write down."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.jobs import Job
@@ -27,6 +27,7 @@ from shared.ports import (
 from shared.retention.ports import RetentionIndex
 from shared.settings import Settings
 from shared.tasks.base import Task
+from shared.webhooks.large_bodies import LargeBodies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class Services:
     tasks: Mapping[str, Task]
     worker: str
     app_version: str
+    large_bodies: LargeBodies = field(default_factory=LargeBodies)
 
     def timeline(
         self,

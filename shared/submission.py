@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from shared.acceptance import Acceptance, Acceptor
 from shared.errors import RequestRefused
-from shared.inputs import exists, may_use, place_input, store_input
+from shared.inputs import exists, may_use, place_input, store_new_inputs
 from shared.jobs import Job, job_id_for
-from shared.pipeline import API
+from shared.pipeline import API, Users
 from shared.refs import parse_ref
 from shared.services import Services
 from shared.webhooks.pseudonyms import event_pseudonym, user_pseudonym
@@ -73,7 +73,7 @@ class Submission:
 
 
 async def submit(services: Services, wanted: Submission) -> Acceptance:
-    """Raises SubmissionRefused, StorageUnavailable or QueueUnavailable."""
+    """Raises SubmissionRefused, PseudonymKeyMissing, StorageUnavailable or QueueUnavailable."""
     acceptor = Acceptor(services)
     try:
         async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
@@ -97,7 +97,7 @@ async def _submit(services: Services, wanted: Submission, acceptor: Acceptor) ->
     rows = [services.timeline(job, "accepted", at=job.created_at)]
     if wanted.content is not None:
         placed = place_input(job.job_id, wanted.content, wanted.content_type)
-        await store_input(services, placed)
+        await store_new_inputs(services, job.job_id, [placed])
         rows += [placed.row] if placed.row else []
     return await acceptor.accept(job, rows)
 
@@ -117,7 +117,7 @@ def _job(services: Services, wanted: Submission) -> Job:
         event_id=event_pseudonym(wanted.key, secret),
         event_type=EVENT_TYPE,
         task_type=wanted.task_type,
-        user_id=user_pseudonym(wanted.user_id, secret),
+        user_id=user_pseudonym(wanted.user_id, secret, numbers=services.pipeline.api.users is Users.NUMBERS),
         body_sha256=wanted.digest,
         input_ref=ref,
         traceparent=wanted.traceparent,

@@ -3,6 +3,7 @@
 A name is written once. What a job read can then be read again, and a repeat of the same upload is harmless.
 """
 
+import asyncio
 import hashlib
 import re
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from shared.errors import RequestRefused, StorageUnavailable
 from shared.services import Services
 from shared.webhooks.large_bodies import aside
 
+TURN_WITHIN_SECONDS = 8.0
+"""So long a document waits for other large bodies."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", re.ASCII)
 _TYPES = {
     DocumentFormat.PDF: "application/pdf",
@@ -72,7 +75,7 @@ class Upload:
 
 
 async def upload(services: Services, name: str, content: bytes, content_type: str | None) -> Upload:
-    """Store `content`. Raises UploadRefused or StorageUnavailable."""
+    """Store `content`. Raises UploadRefused, Overloaded or StorageUnavailable."""
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise BadName
     limit = services.pipeline.api.max_input
@@ -80,6 +83,12 @@ async def upload(services: Services, name: str, content: bytes, content_type: st
         raise UploadTooLarge(f"The document is over the limit of {limit:,} bytes ([api] max_input).")
     if not content:
         raise EmptyUpload
+    until = asyncio.get_running_loop().time() + TURN_WITHIN_SECONDS
+    async with services.large_bodies.turn(len(content), until):
+        return await _store(services, name, content, content_type)
+
+
+async def _store(services: Services, name: str, content: bytes, content_type: str | None) -> Upload:
     kind, digest = await aside(content, lambda: _described(content, name, content_type))
     ref = f"{UPLOADS}{name}"
     created = await services.blobs.put_if_absent(ref, content, kind)

@@ -1,14 +1,25 @@
 """Fixtures that start real parts of the local stack, once per test worker."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from devhost.azurite.install import AzuriteError
 from devhost.functions.worker.choice import WorkerKind
+from devhost.parts import Run
 from tests.support import host_worker
+from tests.support.forking import process as forking
 from tests.support.storage import Azurite, running_azurite
+
+# Slowness is the busy machine's.
+settings.register_profile(
+    "usual", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("usual"), max_examples=1000)
+settings.load_profile("usual")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,9 +31,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what indexes and invokes in the local host: its own worker, or Azure's library on Python 3.13",
     )
 
+    parser.addoption(
+        "--no-forking",
+        action="store_true",
+        help="start every process of the local stack from scratch, not as a fork of one that has imported it",
+    )
+
 
 def pytest_configure(config: pytest.Config) -> None:
     host_worker.choose(config.getoption("--worker"))
+    if config.getoption("--no-forking"):
+        forking.forbid()
+    Run.popen = staticmethod(forking.popen)
+
+
+def pytest_unconfigure() -> None:
+    forking.close_all()
 
 
 SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
@@ -33,6 +57,13 @@ SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the modules by how long they take; within a folder the (random) order stays as it is."""
     items.sort(key=_turn)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keep the thousands of collected tests, and all that was imported for them, out of every collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def _turn(item: pytest.Item) -> int:

@@ -16,6 +16,7 @@ ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1
 KEEP_ALIVE_SECONDS = 120
 """Azurite drops idle connections after 5 s unless told otherwise; Azure Storage outlasts clients' pools."""
 
+_UNUSED = Path(__file__).with_name("unused.cjs")
 _LISTENING = re.compile(r"Azurite Table service is successfully listening")
 
 
@@ -55,6 +56,8 @@ def spec(home: Path, data: Path, ports: StoragePorts, log: Path) -> PartSpec:
         name="azurite",
         command=[
             str(install.node()),
+            "--require",
+            str(_UNUSED),
             str(install.main_script(home)),
             *(str(word) for pair in arguments.items() for word in pair),
             "--silent",

@@ -1,4 +1,4 @@
-"""How much is measured: the whole takes two to three minutes on a small machine."""
+"""How much is measured: the whole takes a few minutes on a small machine."""
 
 from dataclasses import dataclass
 

@@ -4,39 +4,50 @@ import time
 
 from devhost.bench.effort import MIB, Effort
 from devhost.bench.figures import Figure
-from devhost.bench.http_load import send
+from devhost.bench.http_load import Request, send
+from devhost.bench.large_requests import KINDS, PLAIN, Kind, request
 from devhost.bench.processes import peak_bytes, reset_peak, resident_bytes
-from devhost.bench.requests import large_webhook
 from devhost.stack import Part, Stack
 
-_TAKEN_OR_REFUSED = {200, 503}
+_OVERLOADED = 503
 
 
 def run(stack: Stack, effort: Effort) -> list[Figure]:
-    """One such body, then many at once; nothing where the system does not tell a peak."""
+    """One such body of each kind, then many at once; nothing where the system does not tell a peak."""
     if peak_bytes(stack.pid(Part.HOST)) is None:
         return []
     size, many, rest = effort.large_bytes, effort.large_at_once, effort.rest_seconds
-    _growth(stack, size // 100, 1, rest)  # the application is built by the first request
-    alone, _ = _growth(stack, size, 1, rest)
-    together, taken = _growth(stack, size, many, rest)
-    what = f"{size / MIB:.0f} MiB"
-    return [
-        Figure(f"peak over one body of {what}", alone / size, "times it", f"{alone / MIB:.0f} MiB"),
-        Figure(
-            f"peak over {many} at once", together / size, "times one", f"{together / MIB:.0f} MiB, {taken}"
-        ),
-    ]
+    figures = [_alone(stack, kind, size, rest) for kind in KINDS]
+    body = _ready(stack, PLAIN, size)
+    together, taken = _growth(stack, body, many, rest, {PLAIN.status, _OVERLOADED})
+    note = f"{together / MIB:.0f} MiB, {taken}"
+    return [*figures, Figure(f"peak over {many} at once", together / size, "times one", note)]
 
 
-def _growth(stack: Stack, size: int, count: int, rest: float) -> tuple[int, str]:
+def _alone(stack: Stack, kind: Kind, size: int, rest: float) -> Figure:
+    body = _ready(stack, kind, size)
+    grown, _ = _growth(stack, body, 1, rest, {kind.status})
+    note = f"{len(body.body) / MIB:.1f} MiB, and {grown / MIB:.0f} MiB at the most"
+    return Figure(f"peak over {kind.name}", grown / len(body.body), "times it", note)
+
+
+def _ready(stack: Stack, kind: Kind, size: int) -> Request:
+    """A host that has loaded everything and keeps nothing of earlier bodies, and the body for it."""
+    stack.restart(Part.HOST)
+    secret = stack.secrets["github"]
+    for warm in (1024, size // 50):
+        send(stack.url, 1, 1, lambda _number, warm=warm: request(kind, warm, secret))  # type: ignore[misc]  # a default binds the loop's value
+    return request(kind, size, secret)
+
+
+def _growth(stack: Stack, body: Request, count: int, rest: float, wanted: set[int]) -> tuple[int, str]:
     """By how many bytes the peak was above what the host held before, and how many requests were taken."""
     pid = stack.pid(Part.HOST)
     time.sleep(rest)
     reset_peak(pid)
     before = resident_bytes(pid) or 0
-    load = send(stack.url, count, count, large_webhook(stack, size))
-    if not set(load.statuses) <= _TAKEN_OR_REFUSED or stack.pid(Part.HOST) != pid:
+    load = send(stack.url, count, count, lambda _number: body)
+    if not set(load.statuses) <= wanted or stack.pid(Part.HOST) != pid:
         raise RuntimeError(f"The host did not hold out: {dict(load.statuses)}")
-    taken = f"{load.statuses.get(200, 0)} taken, {load.statuses.get(503, 0)} refused"
-    return max(0, (peak_bytes(pid) or 0) - before), taken
+    refused = load.statuses.get(_OVERLOADED, 0)
+    return max(0, (peak_bytes(pid) or 0) - before), f"{count - refused} taken, {refused} refused"

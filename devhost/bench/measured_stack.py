@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devhost import paths
+from devhost.bench.large_requests import ROUTES
 from devhost.credentials import write_private
 from devhost.local_settings import settings_document
 from devhost.provision import provision
@@ -28,7 +29,12 @@ def measured_stack() -> Iterator[Stack]:
         app.mkdir()
         shutil.copy(_FUNCTIONS, app)
         shutil.copy(paths.ROOT / "host.json", app)
-        with Stack(StackOptions(state=Path(folder, "state"), app=app, extra_settings=_SETTINGS)) as stack:
+        pipeline = Path(folder, "pipeline.toml")
+        pipeline.write_text(Path(paths.ROOT, "pipeline.toml").read_text("utf-8") + ROUTES, encoding="utf-8")
+        options = StackOptions(
+            state=Path(folder, "state"), app=app, pipeline=pipeline, extra_settings=_SETTINGS
+        )
+        with Stack(options) as stack:
             provision(stack.storage)
             yield stack
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from devhost.bench.http_load import Request
-from devhost.senders import github, standard
+from devhost.senders import standard
 from devhost.stack import Stack
 
 Make = Callable[[int], Request]
 _TEXT = "The harbour crane was greased in May. " * 70  # a body of about 3 KiB
-_FRAME = json.dumps({"action": "bench", "text": ""}).encode()
 
 
 def nothing(_number: int) -> Request:
@@ -29,13 +28,6 @@ def webhook(stack: Stack, event: str) -> Make:
         return Request("/api/webhooks/events", headers, body)
 
     return make
-
-
-def large_webhook(stack: Stack, size: int) -> Make:
-    """GitHub's, of `size` bytes: verified, parsed and ignored, for no route wants it."""
-    body = _FRAME[:-2] + b"x" * (size - len(_FRAME)) + _FRAME[-2:]
-    headers, _, body = github.signed(body, stack.secrets["github"], now=datetime.now(UTC), event="bench")
-    return lambda _number: Request("/api/webhooks/github", headers, body)
 
 
 def _note(event: str) -> bytes:

@@ -60,7 +60,7 @@ def measure(names: Sequence[str], effort: Effort) -> dict[str, Sequence[Figure]]
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="dev.py bench",
-        description="Measures on this machine, in two to three minutes; compare ratios, not figures.",
+        description="Measures on this machine, in a few minutes; compare ratios, not figures.",
     )
     parser.add_argument(
         "names", nargs="*", type=_name, metavar="NAME", help=f"some of: {', '.join(NAMES)} (default: all)"

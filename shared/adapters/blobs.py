@@ -1,7 +1,8 @@
 """Blobs by `container/path`: written once, and read only after their size is known to fit."""
 
+import io
 from collections.abc import Awaitable, Callable, Collection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from azure.core import MatchConditions
 from azure.storage.blob import BlobProperties, ContentSettings
@@ -10,7 +11,7 @@ from azure.storage.blob.aio import BlobClient
 from shared.adapters.connections import Connections
 from shared.adapters.guard import CALL_SECONDS, Answered
 from shared.errors import StorageUnavailable
-from shared.ports import BlobInfo
+from shared.ports import BlobInfo, Pieces
 from shared.refs import BlobRef, parse_folder, parse_ref
 
 T = TypeVar("T")
@@ -20,13 +21,38 @@ _LISTED = 100
 _BYTES_PER_SECOND = 1024 * 1024  # the slowest transfer that still counts as an answer
 
 
+class _Reader(io.RawIOBase):
+    """Pieces as a file."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = iter(pieces)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+
+def _readable(content: bytes | Pieces) -> bytes | io.BufferedReader:
+    return content if isinstance(content, bytes) else io.BufferedReader(_Reader(content))
+
+
 class Blobs:
     """BlobStore over the storage account. A write makes a missing container; a read finds nothing in it."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    async def put_if_absent(self, ref: str, content: bytes, content_type: str) -> bool:
+    async def put_if_absent(self, ref: str, content: bytes | Pieces, content_type: str) -> bool:
         """As the port says. A repeat after this call's own lost answer says False."""
         parsed = parse_ref(ref)
         stored = await self._put(parsed, content, content_type)
@@ -91,15 +117,18 @@ class Blobs:
         except Answered:
             return  # gone already
 
-    async def _put(self, ref: BlobRef, content: bytes, content_type: str) -> bool | None:
+    async def _put(self, ref: BlobRef, content: bytes | Pieces, content_type: str) -> bool | None:
         """True when stored, False when there was one, None when its container is missing."""
         kind = ContentSettings(content_type=content_type)
+        size = len(content) if isinstance(content, bytes) else content.size
         try:
             await self._call(
                 ref,
-                lambda blob: blob.upload_blob(content, overwrite=False, content_settings=kind),
+                lambda blob: blob.upload_blob(
+                    _readable(content), length=size, overwrite=False, content_settings=kind
+                ),
                 expect={_NOT_FOUND, _CONFLICT, _CHANGED},
-                size=len(content),
+                size=size,
             )
         except Answered as answer:
             return None if answer.status == _NOT_FOUND else False

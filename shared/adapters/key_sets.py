@@ -24,12 +24,12 @@ LARGEST_SET = 256 * 1024  # bytes
 
 @dataclass(slots=True)
 class _Entry:
-    """`tried_at` is when the last fetch began, `failed` how it ended."""
+    """`tried_at` is when the last fetch began; `readings` counts those that brought keys."""
 
     keys: tuple[Jwk, ...] | None = None
     fetched_at: float = 0.0
     tried_at: float = float("-inf")
-    failed: bool = False
+    readings: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -41,15 +41,19 @@ class KeySets:
         self._entries: dict[str, _Entry] = {}
         self._session: aiohttp.ClientSession | None = None
 
-    async def keys(self, address: str, *, newer: bool = False) -> Sequence[Jwk]:
+    def readings(self, address: str) -> int:
+        """As the port says."""
+        entry = self._entries.get(address)
+        return 0 if entry is None else entry.readings
+
+    async def keys(self, address: str, *, after: int = 0) -> Sequence[Jwk]:
         """As the port says."""
         entry = self._entries.setdefault(address, _Entry())
-        needed = newer or not self._usable(entry)
-        if self._due(entry, needed) or (needed and entry.lock.locked()):
+        if self._due(entry, after) or (self._needed(entry, after) and entry.lock.locked()):
             async with entry.lock:  # one fetch serves all who wait
-                if self._due(entry, needed):
+                if self._due(entry, after):
                     await self._renew(address, entry)
-        if entry.keys is None or not self._usable(entry) or (newer and entry.failed):
+        if entry.keys is None or self._needed(entry, after):
             raise KeysUnavailable
         return entry.keys
 
@@ -58,10 +62,13 @@ class KeySets:
         if session is not None:
             await session.close()
 
-    def _due(self, entry: _Entry, needed: bool) -> bool:
+    def _due(self, entry: _Entry, after: int) -> bool:
         rest = AGAIN_SECONDS if self._usable(entry) else WITHOUT_KEYS_SECONDS
         rested = self._monotonic() - entry.tried_at >= rest
-        return rested and (needed or self._age(entry) > FRESH_SECONDS)
+        return rested and (self._needed(entry, after) or self._age(entry) > FRESH_SECONDS)
+
+    def _needed(self, entry: _Entry, after: int) -> bool:
+        return not self._usable(entry) or entry.readings <= after
 
     def _usable(self, entry: _Entry) -> bool:
         return entry.keys is not None and self._age(entry) <= LONGEST_SECONDS
@@ -70,15 +77,15 @@ class KeySets:
         return self._monotonic() - entry.fetched_at
 
     async def _renew(self, address: str, entry: _Entry) -> None:
-        """A fetch that is cut off (its caller gave up) counts as failed."""
+        """A fetch that fails or is cut off (its caller gave up) leaves what there is."""
         began = entry.tried_at = self._monotonic()
-        entry.failed = True
         try:
             keys = await self._fetch(address)
         except (aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
             logger.warning("The key set %s could not be read: %s", address, type(error).__name__)
             return
-        entry.keys, entry.fetched_at, entry.failed = keys, began, False
+        entry.keys, entry.fetched_at = keys, began
+        entry.readings += 1
 
     async def _fetch(self, address: str) -> tuple[Jwk, ...]:
         """Raises ValueError for an answer that is no key set, or too large; nothing is followed."""

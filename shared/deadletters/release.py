@@ -64,8 +64,6 @@ def next_release(
         open_effects=(),
         waits=0,
         waiting_since=None,
-        spent_tokens=0,
-        spent_micros=0,
     )
 
 

@@ -21,8 +21,7 @@ def read_body(
     model: type[B], request: HttpRequest, refusal: Callable[[type[B], ValidationError], BadRequest]
 ) -> B:
     """The body as `model`. Raises BadRequest; `refusal` words what a field must be."""
-    if len(request.body) > BODY_LIMIT:
-        raise BadRequest(f"The body is over {BODY_LIMIT} bytes.", code="body_too_large", status=413)
+    check_size(request)
     try:
         document = parse_object(request.body)
     except WebhookRejected as error:
@@ -31,6 +30,12 @@ def read_body(
         return model.model_validate(document)
     except ValidationError as error:
         raise refusal(model, error) from None
+
+
+def check_size(request: HttpRequest) -> None:
+    """Raises BadRequest for a body over BODY_LIMIT."""
+    if len(request.body) > BODY_LIMIT:
+        raise BadRequest(f"The body is over {BODY_LIMIT} bytes.", code="body_too_large", status=413)
 
 
 def wrong_fields(

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 from shared.errors import (
     AfterhookError,
     ConfigurationError,
-    QueueUnavailable,
     RequestRefused,
-    StorageUnavailable,
+    TransientError,
     where_raised,
 )
 
@@ -87,7 +86,7 @@ async def answered(handler: Handler) -> HttpAnswer:
         return problem(error.status, error.code, str(error), error.headers)
     except BadRequest as error:
         return problem(error.status, error.problem_code, str(error))
-    except (StorageUnavailable, QueueUnavailable) as error:
+    except TransientError as error:
         log.warning("answered 503 %s: %s", error.code, error)
         return unavailable(error.code, str(error))
     except ConfigurationError as error:

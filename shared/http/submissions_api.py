@@ -1,15 +1,17 @@
 """`POST /jobs` and `PUT /inputs/{name}`: for callers that are not webhooks."""
 
+import asyncio
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from shared.http.bodies import content_of, idempotency_key, read_body, wrong_fields
-from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
-from shared.intake import traceparent
+from shared.http.bodies import check_size, content_of, idempotency_key, read_body, wrong_fields
+from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json, unavailable
+from shared.preparation import traceparent
 from shared.services import Services
-from shared.submission import Submission, submit
+from shared.submission import ANSWER_WITHIN_SECONDS, Submission, submit
 from shared.uploads import upload
+from shared.webhooks.large_bodies import Overloaded, aside
 from shared.webhooks.routing import JSON, TEXT
 
 _SHAPES = {
@@ -34,7 +36,17 @@ async def submit_job(services: Services, request: HttpRequest) -> HttpAnswer:
     if key is None:
         text = "Send an `Idempotency-Key` header: a repeat with the same key is the same job."
         raise BadRequest(text, code="idempotency_key_required")
-    body = read_body(SubmitBody, request, _bad_submission)
+    check_size(request)
+    until = asyncio.get_running_loop().time() + ANSWER_WITHIN_SECONDS
+    try:
+        async with services.large_bodies.turn(len(request.body), until):
+            return await _submit(services, request, key, until)
+    except Overloaded as error:
+        return unavailable(error.code, str(error))
+
+
+async def _submit(services: Services, request: HttpRequest, key: str, until: float) -> HttpAnswer:
+    body = await aside(request.body, lambda: read_body(SubmitBody, request, _bad_submission), until)
     if (body.input_ref is None) == (body.input is None):
         raise BadRequest("Give `input_ref` or `input`, and not both.")
     acceptance = await submit(
@@ -58,9 +70,11 @@ async def put_input(services: Services, request: HttpRequest) -> HttpAnswer:
     if not request.headers.get("content-length", "").strip():
         text = "Send a Content-Length; a chunked body does not reach the app."
         raise BadRequest(text, code="length_required", status=411)
-    stored = await upload(
-        services, request.params.get("name", ""), request.body, request.headers.get("content-type")
-    )
+    name, kind = request.params.get("name", ""), request.headers.get("content-type")
+    try:
+        stored = await upload(services, name, request.body, kind)
+    except Overloaded as error:
+        return unavailable(error.code, str(error))
     document = {
         "input_ref": stored.ref,
         "size": stored.size,

@@ -41,7 +41,11 @@ def build_pipeline(document: shape.Document, options: Mapping[str, Options]) -> 
     return Pipeline(
         sources=MappingProxyType(sources),
         tasks=MappingProxyType(tasks),
-        api=ApiPolicy(allowed_inputs=tuple(document.api.allowed_inputs), max_input=document.api.max_input),
+        api=ApiPolicy(
+            allowed_inputs=tuple(document.api.allowed_inputs),
+            max_input=document.api.max_input,
+            users=document.api.users,
+        ),
         outbound=OutboundPolicy(allowed_hosts=tuple(document.outbound.allowed_hosts)),
         retention=RetentionPolicy(inputs=document.retention.inputs, results=document.retention.results),
         prices=MappingProxyType({model: _price(price) for model, price in document.prices.items()}),
@@ -105,6 +109,7 @@ def _source(name: str, section: shape.SourceSection, options: Options) -> Source
         allowed_inputs=tuple(section.allowed_inputs),
         notify=_notify(section.notify),
         limits=_limits(section.limits),
+        users=section.users,
         routes=tuple(_route(route) for route in section.routes),
         options=options,
     )

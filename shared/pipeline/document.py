@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from shared.pipeline.model import Users
 from shared.pipeline.sections import (
     BreakerSection,
     CurveSection,
@@ -43,7 +44,14 @@ def _scheme(value: object) -> str:
     return str(value)
 
 
+def _users(value: object) -> Users:
+    if value not in tuple(Users):
+        raise ValueError(f"one of {quoted(tuple(Users))}")
+    return Users(str(value))
+
+
 SchemeName = Annotated[str, BeforeValidator(_scheme)]
+UsersName = Annotated[Users, BeforeValidator(_users)]
 
 
 class RouteSection(Section):
@@ -62,6 +70,7 @@ class SourceSection(Section):
     max_body: BodySize = MIB
     tolerance: Tolerance = timedelta(minutes=5)
     allowed_inputs: list[Prefix] = Field(default_factory=list)
+    users: UsersName | None = None
     notify: NotifySection | None = None
     limits: LimitsSection = LimitsSection()
     routes: Annotated[list[RouteSection], Field(min_length=1)]
@@ -70,6 +79,7 @@ class SourceSection(Section):
 class ApiSection(Section):
     allowed_inputs: list[Prefix] = Field(default_factory=list)
     max_input: DocumentSize = 20 * MIB
+    users: UsersName = Users.IDS
 
 
 class Document(Section):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Protocol
 
 from shared.pipeline.policies import (
@@ -49,11 +50,21 @@ class Route:
     keep: Expression | None = None
 
 
+class Users(StrEnum):
+    """What a sender's user ids are: its own ids, or telephone numbers, which are personal without a plus too.
+
+    A customer's number and a telephone number look the same, so it is for the configuration to say.
+    """
+
+    IDS = "ids"
+    NUMBERS = "numbers"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePolicy:
     """One sender. `secrets` names the settings that hold its secrets, the current one first.
 
-    `options` is what its scheme alone needs to know.
+    `users` is None where the scheme decides. `options` is what its scheme alone needs to know.
     """
 
     name: str
@@ -63,6 +74,7 @@ class SourcePolicy:
     tolerance: timedelta
     allowed_inputs: tuple[str, ...]  # prefixes `container/folder/`
     routes: tuple[Route, ...]
+    users: Users | None = None
     notify: NotifyPolicy | None = None
     limits: TenantLimits = field(default_factory=TenantLimits)
     options: Options = field(default_factory=Options)
@@ -78,6 +90,7 @@ class ApiPolicy:
 
     allowed_inputs: tuple[str, ...] = ()  # prefixes `container/folder/`
     max_input: int = 20 * MIB  # bytes
+    users: Users = Users.IDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

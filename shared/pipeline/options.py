@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from shared.pipeline.document import option_keys
 from shared.pipeline.lines import Path
 from shared.pipeline.misfits import Misfit
+from shared.pipeline.model import Users
 from shared.problems import shown
 from shared.webhooks.base import Options
 from shared.webhooks.registry import scheme_named, scheme_names
@@ -67,6 +68,9 @@ def option_misfits(raw: Table, options: Mapping[str, Options]) -> Iterator[Misfi
             why = ' beside "token"' if "token" in source else ""
             expected = f'no such key: scheme "{scheme.name}" has no secrets{why}'
             yield Misfit((*path, "secrets"), expected, str(len(secrets)))
+        if scheme.users_are_numbers and source.get("users") == Users.IDS:
+            expected = f'no such key: scheme "{scheme.name}" names people by their telephone numbers'
+            yield Misfit((*path, "users"), expected, shown(source["users"]))
         if scheme.wants_secrets(found) and secrets == []:
             yield Misfit((*path, "secrets"), "the names of 1 to 5 app settings", "none")
 

@@ -43,7 +43,7 @@ class PricePolicy:
 class BreakerPolicy:
     """A provider rests after so many failures in a row, each time longer."""
 
-    failures: int = 5
+    failures: int = 3
     rest: BackoffCurve = REST
 
 

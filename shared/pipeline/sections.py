@@ -86,5 +86,5 @@ class PriceSection(Section):
 
 
 class BreakerSection(Section):
-    failures: Annotated[int, Field(ge=1, le=1000)] = 5
+    failures: Annotated[int, Field(ge=1, le=1000)] = 3
     rest: CurveSection = CurveSection.model_validate({"base": "15s", "factor": 2, "cap": "5m"})

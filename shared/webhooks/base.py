@@ -1,7 +1,7 @@
 """What every webhook scheme takes, gives and promises."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, TypeVar
@@ -150,3 +150,10 @@ class Scheme(ABC, Generic[O_contra]):
     @abstractmethod
     def read(self, request: WebhookRequest, trust: Trust[O_contra]) -> Reply | tuple[WebhookEvent, ...]:
         """The events of a request that `verify` accepted, or the answer to a handshake by POST."""
+
+    def lasting(self, event: WebhookEvent) -> Iterable[bytes]:
+        """What of an event is the same in each of its deliveries; its hash finds another body under one id.
+
+        All of it, unless the sender writes into the body what changes from one delivery to the next.
+        """
+        return (event.raw,)

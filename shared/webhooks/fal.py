@@ -7,7 +7,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from shared.printable import clean_text
@@ -23,7 +23,7 @@ from shared.webhooks.base import (
     WebhookRequest,
 )
 from shared.webhooks.freshness import check_freshness
-from shared.webhooks.identity import event_label
+from shared.webhooks.identity import all_but, event_label
 from shared.webhooks.key_address import KeyAddress
 from shared.webhooks.parsing import parse_object, require_json, text_of
 from shared.webhooks.rejections import BadSignature, UnknownSigningKey
@@ -87,6 +87,10 @@ class Fal(Scheme[FalOptions]):
                 raw=request.body,
             ),
         )
+
+    def lasting(self, event: WebhookEvent) -> Iterable[bytes]:
+        """`gateway_request_id` names the attempt: it is another one after fal.ai tried again by itself."""
+        return all_but(event.payload, "gateway_request_id")
 
 
 def _header(request: WebhookRequest, name: str) -> str:

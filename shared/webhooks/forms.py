@@ -1,6 +1,8 @@
 """One field of a form whose value may be large: decoded in pieces, so that it is in memory only once."""
 
+import binascii
 import io
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
@@ -9,6 +11,7 @@ from shared.webhooks.rejections import MalformedBody
 
 _PIECE = 64 * KIB
 _ESCAPE = 3  # `%20`
+_NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def field_values(body: bytes, name: bytes, most_fields: int) -> list[bytes]:
@@ -37,6 +40,13 @@ def _decoded(body: bytes, start: int, stop: int) -> bytes:
         end = min(start + _PIECE, stop)
         if end < stop and (cut := body.rfind(b"%", end - _ESCAPE + 1, end)) > start:
             end = cut  # no escape is cut in two
-        decoded.write(unquote_to_bytes(body[start:end].replace(b"+", b" ")))
+        decoded.write(_unescaped(body[start:end].replace(b"+", b" ")))
         start = end
     return decoded.getvalue()
+
+
+def _unescaped(piece: bytes) -> bytes:
+    """As `unquote_to_bytes`, several times as fast where all is escaped: by the decoder of `=20`."""
+    if _NO_ESCAPE.search(piece):
+        return unquote_to_bytes(piece)
+    return binascii.a2b_qp(piece.replace(b"=", b"=3D").replace(b"%", b"="))

@@ -35,7 +35,7 @@ class Gate:
         scheme = scheme_named(policy.scheme)
         if request.method != "POST":
             return self._greet(scheme, policy, request)
-        _check_size(policy, request)
+        check_size(policy, request)
         verified, trust = await self._verify(scheme, policy, request, until)
         self._telemetry.count("webhooks_verified", source=policy.name, secret=_setting(policy, verified))
         return await aside(request.body, lambda: scheme.read(request, trust), until)
@@ -54,23 +54,25 @@ class Gate:
         """With published keys in three steps: without them, with the known ones, with the newest.
 
         What is refused whatever the keys are makes nobody fetch them, and is a 401 also while they cannot
-        be had. A key that is not among the known ones may be new.
+        be had. A key that is not among the known ones may be new: only keys read since the request came can
+        say that it is nobody's.
         """
         keys, address = self._secrets.keys_of(policy), scheme.key_set(policy.options)
         trust = self._trust(policy)
-        for newer in (False, True):
+        read_before = 0 if address is None else self._directory.readings(address)
+        for after in (0, read_before):
             try:
                 return await _verified(scheme, request, keys, trust, until), trust
             except UnknownSigningKey:
                 if address is None:
                     raise
-                trust = self._trust(policy, await self._published(address, newer, until))
+                trust = self._trust(policy, await self._published(address, after, until))
         return await _verified(scheme, request, keys, trust, until), trust
 
-    async def _published(self, address: str, newer: bool, until: float | None) -> Sequence[Jwk]:
+    async def _published(self, address: str, after: int, until: float | None) -> Sequence[Jwk]:
         try:
             async with asyncio.timeout_at(until):
-                return await self._directory.keys(address, newer=newer)
+                return await self._directory.keys(address, after=after)
         except TimeoutError:
             raise KeysUnavailable from None
 
@@ -96,8 +98,10 @@ def _setting(policy: SourcePolicy, verified: Verified) -> str:
     return "none" if verified.secret_index is None else policy.secrets[verified.secret_index]
 
 
-def _check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
-    """The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
+def check_size(policy: SourcePolicy, request: WebhookRequest) -> None:
+    """Raises LengthRequired or BodyTooLarge.
+
+    The platform hands over a body only with a Content-Length; a chunked one arrives empty."""
     length = request.headers.get("content-length", "").strip()
     if not (length.isascii() and length.isdigit()):
         raise LengthRequired

@@ -13,6 +13,14 @@ PLACE = re.compile(r"\{(timestamp|id|body)\}")
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 _LONGEST_TEXT = 64
 _LONGEST_TEMPLATE = 200
+_ADJOINING = re.compile(r"\{(\w+)\}(?=\{(\w+)\})", re.ASCII)
+_TOLD_APART = frozenset({("timestamp", "body"), ("body", "timestamp"), ("id", "timestamp")})
+"""Places that need nothing between them, as with Twitch's `{id}{timestamp}{body}`.
+
+A body is an object in braces and a time is near to ours, so only one cut gives both. Others could be cut in
+several ways under one signature: `12` and `3` are also `1` and `23`, another time or another id. And an id
+can begin with anything, also with what could end a time (`+01` and `:00`).
+"""
 
 
 def _header(value: str) -> str:
@@ -33,6 +41,12 @@ def _template(value: str) -> str:
     once = places.count("body") == 1 and len(set(places)) == len(places)
     if not once or "{" in rest or "}" in rest or len(value) > _LONGEST_TEMPLATE:
         raise ValueError("a text with {body} once, and at most once {timestamp} and {id}")
+    for first, second in _ADJOINING.findall(value):
+        if (first, second) not in _TOLD_APART:
+            pair = f"{{{first}}} and {{{second}}}, as in {{{first}}}.{{{second}}}"
+            raise ValueError(
+                f"something between {pair}: one signature would stand for every way to part them"
+            )
     return value
 
 
@@ -54,6 +68,8 @@ TimestampFormat = Annotated[str, BeforeValidator(_one_of("seconds", "millisecond
 
 class HmacOptions(Options):
     """`signed` is what is signed; what it names must have its header. Without `id` the body is the id.
+
+    Its places have something between them, but for those that can be told apart without.
 
     Without `timestamp_format` the time is in seconds since 1970.
     """

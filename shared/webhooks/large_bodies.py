@@ -1,7 +1,8 @@
 """Work on large bodies: beside the event loop, and on few at the same time, so that memory is bounded.
 
-While it is verified, parsed and stored, a body costs two to three times its size; one of many small values
-costs more.
+While it is verified, parsed and stored, a body costs about twice its size, as long strings are neither
+decoded nor copied (`long_texts`): it is there once, and again while it is received, and so is a form's JSON.
+One of many short values costs more, up to a bound (`json_memory`).
 """
 
 import asyncio

@@ -11,13 +11,19 @@ from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
 from shared.printable import clean_text
+from shared.sizes import MIB
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.json_memory import check_values, put_back, take_out
-from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
+from shared.webhooks.long_texts import LongText, to_json
+from shared.webhooks.rejections import BodyTooLarge, MalformedBody, UnsupportedMediaType
 
 DEEPEST = 64
 LONGEST_NUMBER = 128
 MOST_FORM_FIELDS = 1000
+LARGEST_FORM = MIB
+"""Whatever a source's max_body: what Slack and Twilio put into a form is far smaller, and its fields are
+in memory several times while they are read. GitHub's forms hold one JSON text and are read in another way.
+"""
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 _UTF8_NAMES = frozenset({"utf-8", "utf8", "us-ascii"})
@@ -44,11 +50,13 @@ def parse_objects(body: bytes) -> list[dict[str, Any]]:
 
 
 def parse_json(body: bytes) -> Any:
-    """The JSON value in `body`. Raises MalformedBody, or BodyTooLarge for too many values."""
+    """The JSON value in `body`; a long string of a large one is a LongText in it.
+
+    Raises MalformedBody, or BodyTooLarge for too many values.
+    """
     check_values(body)
     try:
-        short, taken = take_out(body)
-        text = short.decode("utf-8")
+        text, taken = _short_text(body)
     except UnicodeDecodeError:
         raise MalformedBody("The body is not UTF-8.") from None
     if not text.strip(" \t\r\n"):
@@ -69,6 +77,11 @@ def parse_json(body: bytes) -> Any:
         raise MalformedBody("The body is not JSON.") from None
     _check_depth(document)
     return put_back(document, taken)
+
+
+def _short_text(body: bytes) -> tuple[str, Mapping[str, LongText]]:
+    short, taken = take_out(body)
+    return short.decode("utf-8"), taken
 
 
 _TOO_DEEP = f"The body is nested deeper than {DEEPEST} levels."
@@ -142,7 +155,9 @@ def require_json(request: WebhookRequest) -> str:
 
 
 def form_fields(body: bytes, most: int = MOST_FORM_FIELDS) -> list[tuple[str, str]]:
-    """The fields of a form in the order sent, empty values too. Raises MalformedBody."""
+    """The fields of a form in the order sent, empty values too. Raises MalformedBody or BodyTooLarge."""
+    if len(body) > LARGEST_FORM:
+        raise BodyTooLarge(f"The body is a form over {LARGEST_FORM:,} bytes.")
     try:
         return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
@@ -159,4 +174,4 @@ def text_of(document: Mapping[str, Any], name: str) -> str:
 
 def own_json(item: object) -> bytes:
     """One event's own JSON, taken out of a batch."""
-    return clean_text(json.dumps(item, ensure_ascii=False, separators=(",", ":"))).encode()
+    return to_json(item)

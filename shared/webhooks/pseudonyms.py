@@ -5,6 +5,7 @@ A plain hash would not do: telephone numbers are few enough to try them all.
 
 import hashlib
 import hmac
+import logging
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -12,12 +13,19 @@ from urllib.parse import unquote
 
 from shared.pipeline.model import SourcePolicy
 from shared.problems import Problem
+from shared.webhooks.secrets import SourceNotConfigured
 
 _FIT = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
 _TELEPHONE = re.compile(r"\+[\s().-]*(?:[0-9][\s().-]*){7}")
-_NUMBER = re.compile(r"[0-9]{7}", re.ASCII)
+_NUMBER = re.compile(r"[0-9](?:[\s()./-]*[0-9]){6}")
 KEY_SETTING = "AFTERHOOK_PSEUDONYM_KEY"
 _WHATSAPP = "wamid."
+
+logger = logging.getLogger("afterhook.webhooks")
+
+
+class PseudonymKeyMissing(SourceNotConfigured):
+    """A personal id came and this app has no key to hash it with; its log says which setting is missing."""
 
 
 def looks_personal(value: str) -> bool:
@@ -25,7 +33,7 @@ def looks_personal(value: str) -> bool:
 
     A `wamid.` id encodes the other side's telephone number. Percent-encoding and wide digits do not hide it.
     """
-    plain = unicodedata.normalize("NFKC", unquote(value))
+    plain = _decoded(value)
     return "@" in plain or _WHATSAPP in plain.lower() or _TELEPHONE.search(plain) is not None
 
 
@@ -40,13 +48,17 @@ def event_pseudonym(event_id: str, key: bytes | None) -> str:
 
 
 def user_pseudonym(user_id: str | None, key: bytes | None, *, numbers: bool = False) -> str | None:
-    """As for events; without a key, a user id that cannot stay as it is becomes None.
+    """As for events, but without a key such an id raises PseudonymKeyMissing: a person is not left out.
 
-    `numbers` says that a bare number is a person's telephone, as with WhatsApp.
+    `numbers` says that people are known by their telephone numbers, which may come without a plus as with
+    WhatsApp: then seven digits, however they are grouped, are one.
     """
-    if user_id is None or (_plain(user_id) and not (numbers and _NUMBER.search(user_id))):
+    if user_id is None or (_plain(user_id) and not (numbers and _NUMBER.search(_decoded(user_id)))):
         return user_id
-    return None if key is None else _hashed(b"user", user_id, key)
+    if key is None:
+        logger.error("%s is not set, and a personal user id cannot be stored without it.", KEY_SETTING)
+        raise PseudonymKeyMissing
+    return _hashed(b"user", user_id, key)
 
 
 def missing_key(sources: Mapping[str, SourcePolicy]) -> list[Problem]:
@@ -65,6 +77,10 @@ def missing_key(sources: Mapping[str, SourcePolicy]) -> list[Problem]:
 
 def _plain(value: str) -> bool:
     return _FIT.fullmatch(value) is not None and not looks_personal(value)
+
+
+def _decoded(value: str) -> str:
+    return unicodedata.normalize("NFKC", unquote(value))
 
 
 def _hashed(kind: bytes, value: str, key: bytes) -> str:

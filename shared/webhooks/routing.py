@@ -4,15 +4,17 @@ A verified event is never refused here: where an expression finds nothing, the e
 job becomes a case in front of a person, instead of an event lost.
 """
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from shared.pipeline.model import Expression, Route, SourcePolicy
+from shared.ports import Pieces
 from shared.printable import clean_text
 from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
 from shared.webhooks.expressions import EVALUATION_ERRORS
+from shared.webhooks.long_texts import LongText, in_full, to_json, utf8
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -27,7 +29,7 @@ class Extraction:
     """
 
     input_ref: str | None = None
-    input: bytes | None = field(default=None, repr=False)
+    input: bytes | Pieces | None = field(default=None, repr=False)
     content_type: str | None = None  # of `input`
     user_id: str | None = field(default=None, repr=False)
     kept: bytes | None = field(default=None, repr=False)  # JSON
@@ -71,10 +73,12 @@ def _ref(expression: Expression, event: WebhookEvent) -> str:
     return ref
 
 
-def _input(expression: Expression, event: WebhookEvent) -> tuple[bytes, str]:
+def _input(expression: Expression, event: WebhookEvent) -> tuple[bytes | Pieces, str]:
     found = _found(expression, event)
+    if isinstance(found, LongText):
+        return found.encoded(), TEXT
     if isinstance(found, str):
-        return clean_text(found).encode(), TEXT
+        return utf8(found), TEXT
     return _json(expression, found), JSON
 
 
@@ -90,17 +94,16 @@ def _kept(expression: Expression | None, event: WebhookEvent) -> bytes | None:
 
 def _json(expression: Expression, found: Any) -> bytes:
     try:
-        text = json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return to_json(found)
     except (TypeError, ValueError, RecursionError):
         raise _NothingFound(
             f"What the route's expression `{expression.expression}` found is not JSON."
         ) from None
-    return clean_text(text).encode()
 
 
 def _found(expression: Expression, event: WebhookEvent) -> Any:
     try:
-        found = expression.search(event.payload)
+        found = expression.search(_searched(expression, event))
     except EVALUATION_ERRORS:
         raise _NothingFound(
             f"The route's expression `{expression.expression}` does not work on this event."
@@ -108,6 +111,11 @@ def _found(expression: Expression, event: WebhookEvent) -> Any:
     if found is None or found in ("", [], {}):
         raise _NothingFound(f"The route's expression `{expression.expression}` found nothing in the event.")
     return found
+
+
+def _searched(expression: Expression, event: WebhookEvent) -> Mapping[str, Any]:
+    """The event's payload, with all its strings decoded where the expression may call a function."""
+    return in_full(event.payload) if "(" in expression.expression else event.payload
 
 
 def _user(expression: Expression | None, event: WebhookEvent) -> str | None:

@@ -4,7 +4,7 @@ Sources: https://docs.stripe.com/webhooks/signature and https://docs.stripe.com/
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from shared.webhooks.base import (
     WebhookRequest,
 )
 from shared.webhooks.freshness import check_freshness
-from shared.webhooks.identity import event_label
+from shared.webhooks.identity import all_but, event_label
 from shared.webhooks.parsing import parse_object, require_json, text_of
 from shared.webhooks.rejections import BadSignature, MalformedBody
 from shared.webhooks.signatures import hmac_sha256, matching_key, refuse_kinds, text_key
@@ -72,6 +72,13 @@ class Stripe(Scheme[Options]):
                 raw=request.body,
             ),
         )
+
+    def lasting(self, event: WebhookEvent) -> Iterable[bytes]:
+        """`pending_webhooks` counts the endpoints that did not take the event yet, so it falls meanwhile.
+
+        https://docs.stripe.com/api/events/object
+        """
+        return all_but(event.payload, "pending_webhooks")
 
 
 def _parts(header: str) -> tuple[str, list[bytes]]:

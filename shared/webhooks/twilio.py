@@ -15,14 +15,19 @@ from urllib.parse import parse_qs
 from pydantic import Field
 
 from shared.pipeline.values import SettingName
+from shared.sizes import KIB
 from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.parsing import FORM, media_type, require_identity_encoding
-from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
+from shared.webhooks.rejections import BadSignature, BodyTooLarge, MalformedBody, UnsupportedMediaType
 from shared.webhooks.signatures import matching_key, text_key
 from shared.webhooks.twilio_events import read_events, signed_text
 from shared.webhooks.twilio_urls import PublicUrl, spellings
 
 AccountSid = Annotated[str, Field(pattern=r"^AC[0-9a-fA-F]{32}$")]
+_LARGEST_FORM = 256 * KIB
+"""Whatever the source's max_body: a form is read before its signature is known to be right, for anybody who
+sends one. Twilio's have short fields; the longest, a message's text, has 1,600 characters.
+"""
 _HASHES = {"HMAC_SHA256": hashlib.sha256, "HMAC_SHA1": hashlib.sha1}
 _TWIML = Reply(
     status=200,
@@ -50,6 +55,7 @@ class Twilio(Scheme[TwilioOptions]):
     """The key is the text of the account's primary auth token, or of a shared key."""
 
     name: ClassVar[str] = "twilio"
+    answer_within: ClassVar[float] = 4.0  # a sink of Event Streams waits five
     options: ClassVar[type[Options]] = TwilioOptions
     users_are_numbers: ClassVar[bool] = True  # `WaId` is a telephone number without a plus
 
@@ -120,6 +126,8 @@ def _signed_body(request: WebhookRequest) -> bytes:
             raise BadSignature(
                 "The body is no form and the query has no bodySHA256: nothing covers the body."
             )
+        if len(request.body) > _LARGEST_FORM:
+            raise BodyTooLarge(f"The body is a form over {_LARGEST_FORM:,} bytes.")
         return signed_text(request.body)
     except (MalformedBody, UnsupportedMediaType):
         raise BadSignature("The body is no form in UTF-8, so it is not what Twilio signed.") from None

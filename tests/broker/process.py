@@ -13,6 +13,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.support.forking.process import popen
+
 KINDS: Mapping[str, dict[str, object]] = {
     "plain": {"LockDuration": "PT30S", "MaxDeliveryCount": 3},
     "short": {"LockDuration": "PT1.5S", "MaxDeliveryCount": 5},
@@ -55,7 +57,7 @@ class BrokerProcess:
     def start(self) -> None:
         """Start it and wait until it is ready."""
         config = write_config(self.folder / "servicebus.json")
-        self.process = subprocess.Popen(
+        self.process = popen(
             [
                 *(sys.executable, "-m", "devhost.servicebus", "--config", str(config)),
                 *("--port", str(self.port), "--data", str(self.folder / "data")),

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -37,6 +38,25 @@ async def test_a_blob_larger_than_one_request_comes_back_whole(stores: Stores) -
     ref = f"{stores.container}/large"
     await stores.blobs.put_if_absent(ref, content, "application/octet-stream")
     assert await stores.blobs.read(ref, max_bytes=25 * 1024 * 1024) == content
+
+
+class Repeated:
+    """Pieces, as often as they are asked for."""
+
+    def __init__(self, piece: bytes, count: int) -> None:
+        self._piece, self._count = piece, count
+        self.size = len(piece) * count
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter([self._piece] * self._count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 40_000])
+async def test_a_blob_is_stored_from_its_pieces_and_not_again(stores: Stores, count: int) -> None:
+    ref, piece = f"{stores.container}/pieces", bytes(range(251))
+    assert await stores.blobs.put_if_absent(ref, Repeated(piece, count), "text/plain")
+    assert not await stores.blobs.put_if_absent(ref, Repeated(b"x", count), "text/plain")
+    assert await stores.blobs.read(ref, max_bytes=251 * count) == piece * count
 
 
 async def test_an_empty_blob_is_empty_and_not_absent(stores: Stores) -> None:

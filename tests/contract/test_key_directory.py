@@ -112,17 +112,19 @@ async def test_what_cannot_be_had_is_our_fault_and_heals(published: Published) -
     assert list(await published.directory.keys(published.address)) == [FIRST]
 
 
-async def test_a_change_is_seen_by_who_asks_for_newer_keys_and_then_by_all(published: Published) -> None:
+async def test_a_change_is_seen_by_who_asks_for_a_later_reading_and_then_by_all(published: Published) -> None:
     published.publish([FIRST])
     await published.directory.keys(published.address)
     published.publish([SECOND])
     published.time.now += AGAIN_SECONDS
+    assert published.directory.readings(published.address) == 1
     assert list(await published.directory.keys(published.address)) == [FIRST]
-    assert list(await published.directory.keys(published.address, newer=True)) == [SECOND]
+    assert list(await published.directory.keys(published.address, after=1)) == [SECOND]
+    assert published.directory.readings(published.address) == 2
     assert list(await published.directory.keys(published.address)) == [SECOND]
 
 
-async def test_a_copy_serves_on_while_the_keys_are_away_but_never_as_a_newer_one(
+async def test_a_copy_serves_on_while_the_keys_are_away_but_never_as_a_later_one(
     published: Published,
 ) -> None:
     published.publish([FIRST])
@@ -130,7 +132,7 @@ async def test_a_copy_serves_on_while_the_keys_are_away_but_never_as_a_newer_one
     published.publish(None)
     published.time.now += AGAIN_SECONDS
     with pytest.raises(KeysUnavailable):
-        await published.directory.keys(published.address, newer=True)
+        await published.directory.keys(published.address, after=1)
     assert list(await published.directory.keys(published.address)) == [FIRST]
 
 
@@ -141,8 +143,8 @@ async def test_each_address_has_its_own_keys(published: Published) -> None:
         await published.directory.keys("http://127.0.0.1:1/keys")
 
 
-async def given(directory: KeySets, address: str, *, newer: bool = False) -> Sequence[object]:
-    return [key["kid"] for key in await directory.keys(address, newer=newer)]
+async def given(directory: KeySets, address: str, *, after: int = 0) -> Sequence[object]:
+    return [key["kid"] for key in await directory.keys(address, after=after)]
 
 
 async def test_fifty_callers_at_once_make_one_fetch(key_sets: KeySets, issuer: Issuer) -> None:
@@ -168,16 +170,21 @@ async def test_keys_are_read_again_when_an_hour_old(key_sets: KeySets, issuer: I
     assert (await given(key_sets, issuer.address), issuer.fetches) == (["second"], 2)
 
 
-async def test_newer_keys_are_fetched_at_most_once_a_minute(
+async def test_later_keys_are_fetched_at_most_once_a_minute_and_until_then_nobody_has_them(
     key_sets: KeySets, issuer: Issuer, clock: Time
 ) -> None:
+    assert key_sets.readings(issuer.address) == 0
     for seconds, fetches in ((0, 1), (0, 1), (AGAIN_SECONDS - 1, 1), (1, 2), (0, 2), (AGAIN_SECONDS, 3)):
         clock.now += seconds
-        await asyncio.gather(*(given(key_sets, issuer.address, newer=True) for _ in range(5)))
-        assert issuer.fetches == fetches
+        before = key_sets.readings(issuer.address)
+        calls = (given(key_sets, issuer.address, after=before) for _ in range(5))
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        assert issuer.fetches == key_sets.readings(issuer.address) == fetches
+        for one in found:
+            assert isinstance(one, KeysUnavailable) if fetches == before else one == ["first"]
 
 
-async def test_after_a_failed_fetch_nobody_gets_a_newer_copy_within_the_minute(
+async def test_a_fetch_that_fails_brings_nobody_later_keys_within_the_minute(
     key_sets: KeySets, issuer: Issuer, clock: Time
 ) -> None:
     await given(key_sets, issuer.address)
@@ -185,10 +192,10 @@ async def test_after_a_failed_fetch_nobody_gets_a_newer_copy_within_the_minute(
     clock.now += AGAIN_SECONDS
     for _ in range(3):
         with pytest.raises(KeysUnavailable):
-            await given(key_sets, issuer.address, newer=True)
-    assert issuer.fetches == 2
+            await given(key_sets, issuer.address, after=1)
+    assert (issuer.fetches, key_sets.readings(issuer.address)) == (2, 1)
     issuer.answer, clock.now = None, clock.now + AGAIN_SECONDS
-    assert await given(key_sets, issuer.address, newer=True) == ["first"]
+    assert await given(key_sets, issuer.address, after=1) == ["first"]
 
 
 async def test_a_copy_serves_for_a_day_and_no_longer(key_sets: KeySets, issuer: Issuer, clock: Time) -> None:
@@ -304,8 +311,8 @@ async def test_nothing_is_sent_that_a_server_could_follow(
         return await content(GOOD, headers={"Set-Cookie": "a=b"})(request)
 
     issuer.answer = answer
-    for _ in range(2):
-        await given(key_sets, issuer.address, newer=True)
+    for before in range(2):
+        await given(key_sets, issuer.address, after=before)
         clock.now += AGAIN_SECONDS
     assert len(seen) == 2
     assert all("Cookie" not in headers for headers in seen)

@@ -88,7 +88,7 @@ class Flow:
 
     def wait_for(self, path: str, **wanted: Any) -> Any:
         """The document at `path` once it has every wanted value."""
-        until = time.monotonic() + PATIENCE_SECONDS
+        until, pauses = time.monotonic() + PATIENCE_SECONDS, _pauses()
         while True:
             reply = self.get(path)
             if reply.status == 200 and all(
@@ -96,7 +96,7 @@ class Flow:
             ):
                 return reply.document
             assert time.monotonic() < until, f"{path} has not become {wanted}: {reply}"
-            time.sleep(0.1)
+            time.sleep(next(pauses))
 
     def wait_open_index_without(self, job_id: str) -> None:
         """Wait until the open index has no row of the job."""
@@ -138,10 +138,10 @@ class Flow:
             return bytes(service.get_blob_client(container, path).download_blob().readall())
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        until = time.monotonic() + PATIENCE_SECONDS
+        until, pauses = time.monotonic() + PATIENCE_SECONDS, _pauses()
         while not condition():
             assert time.monotonic() < until, f"never: {what}"
-            time.sleep(0.1)
+            time.sleep(next(pauses))
 
     def put_document(self, name: str, content: bytes) -> str:
         with BlobServiceClient.from_connection_string(self.stack.storage) as service:
@@ -195,6 +195,14 @@ class Flow:
             assert time.monotonic() < until, f"never accepted: {reply}"
             assert reply.status in (0, 503), reply
             time.sleep(0.2)
+
+
+def _pauses() -> Iterator[float]:
+    """Short at first, then longer: each look costs the stack as much as a webhook does."""
+    pause = 0.05
+    while True:
+        yield pause
+        pause = min(pause * 1.5, 0.5)
 
 
 def event_id() -> str:

@@ -63,11 +63,17 @@ def deliver(flow: Flow, source: str, body: bytes) -> tuple[Answer, bool]:
         time.sleep(0.2)
 
 
+def assert_refused(answer: Answer, source: str) -> None:
+    """fal.ai's requests do not name their key: one that fits none may be signed with a new one."""
+    refusals = {(401, "bad_signature")} | ({(503, "source_not_configured")} if source == "fal" else set())
+    assert (answer.status, answer.document["code"]) in refusals
+
+
 @EVERY
 def test_copies_that_come_at_once_after_a_forgery_are_one_job(flow: Flow, source: str) -> None:
     body, before = body_of(source, next(_numbers)), jobs_of(flow)
     forged = send(flow, source, sent(source, body, forged=True))
-    assert (forged.status, forged.document["code"]) == (401, "bad_signature")
+    assert_refused(forged, source)
     assert jobs_of(flow) == before
     with ThreadPoolExecutor(COPIES) as pool:
         results = list(pool.map(lambda _: deliver(flow, source, body), range(COPIES)))
@@ -82,7 +88,7 @@ def test_copies_that_come_at_once_after_a_forgery_are_one_job(flow: Flow, source
         assert len(new) <= 1
     else:
         assert {answer.status for answer in answers} == {200}
-    assert send(flow, source, sent(source, body, forged=True)).status == 401
+    assert_refused(send(flow, source, sent(source, body, forged=True)), source)
     assert_succeeded_once(flow, job_id)
     assert jobs_of(flow) - before == {job_id}
 

@@ -15,6 +15,7 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusRece
 
 from devhost.faults.clock import BrokerClock
 from tests.host.harness import REPOSITORY
+from tests.support.forking.process import popen
 
 QUEUE = "work"
 
@@ -57,7 +58,7 @@ class BrokerProcess:
         command = [sys.executable, "-m", "devhost.servicebus", "--config", str(self._config)]
         command += ["--port", str(self.port), "--data", str(self.folder / "data")]
         command += ["--clock", str(self.clock.file)]
-        self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+        self._process = popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         assert json.loads(self._process.stdout.readline())["port"] == self.port
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from devhost.functions.worker.choice import WorkerKind
 from tests.support import host_worker
+from tests.support.forking.process import popen, run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOST_JSON: dict[str, Any] = {
@@ -68,7 +69,7 @@ class HostProcess:
         self.ready: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(
+        self.process = popen(
             [*host_worker.command(self.worker), "--app", str(self.app), *self.arguments],
             cwd=REPOSITORY,
             env=os.environ | self.environment,
@@ -154,14 +155,7 @@ class HostProcess:
 
 def start_fails(app: Path, *arguments: str, worker: WorkerKind | None = None) -> str:
     """Run a host that must not start: exit code 1, nothing on standard output. Returns its log."""
-    done = subprocess.run(
-        [*host_worker.command(worker), "--app", str(app), *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run([*host_worker.command(worker), "--app", str(app), *arguments], cwd=REPOSITORY, timeout=60)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
     return done.stderr

@@ -19,7 +19,7 @@ from shared.pipeline import Pipeline, Route, SourcePolicy, TaskPolicy
 from shared.retry import BackoffList, RetryPolicy
 from shared.services import Services
 from shared.settings import Settings
-from shared.tasks.base import TaskContext, TaskInput, TaskResult
+from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
 from shared.tasks.options import SummarizeDocumentOptions
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.secrets import SourceSecrets
@@ -49,7 +49,7 @@ class ScriptedTask:
     def max_input_bytes(self) -> int:
         return 1024 * 1024
 
-    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult:
+    async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult | Waiting:
         self.runs.append((task_input, context))
         step = self.script.pop(0) if self.script else f"result of run {len(self.runs)}".encode()
         if isinstance(step, Exception):

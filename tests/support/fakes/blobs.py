@@ -1,6 +1,6 @@
 """The blob store in memory."""
 
-from shared.ports import BlobInfo
+from shared.ports import BlobInfo, Pieces
 from shared.refs import BlobRef, parse_folder, parse_ref
 from tests.support.fakes.faults import Faults
 
@@ -10,12 +10,15 @@ class FakeBlobStore(Faults):
         super().__init__()
         self._blobs: dict[BlobRef, tuple[bytes, str]] = {}
 
-    async def put_if_absent(self, ref: str, content: bytes, content_type: str) -> bool:
+    async def put_if_absent(self, ref: str, content: bytes | Pieces, content_type: str) -> bool:
         parsed = parse_ref(ref)
         async with self._call("put_if_absent"):
             new = parsed not in self._blobs
             if new:
-                self._blobs[parsed] = (bytes(content), content_type)
+                self._blobs[parsed] = (
+                    content if isinstance(content, bytes) else b"".join(content),
+                    content_type,
+                )
         return new
 
     async def info(self, ref: str) -> BlobInfo | None:

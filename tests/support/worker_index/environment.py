@@ -72,6 +72,7 @@ def prepare(base: Path, home: Path = HOME) -> Path:
             "--quiet",
             "--no-input",
             "--disable-pip-version-check",
+            "--no-compile",  # most is never imported
         ]
         run([*install, "-r", str(ROOT / REQUIREMENTS[-1])], "Installing the worker library", until)
         stamp.write_text(wanted)

@@ -35,7 +35,7 @@ CURVE = BackoffCurve(base=timedelta(seconds=5), factor=2, cap=timedelta(minutes=
 POLICY = RetryPolicy(attempts=5, deadline=timedelta(hours=1), backoff=CURVE, jitter=0.2)
 POLL = PollPolicy(deadline=timedelta(hours=2), backoff=CURVE, jitter=0.2)
 RULES = Rules(retry=POLICY, poll=POLL)
-OPEN = {"open_effects": ("submit_video",)}
+OPEN: dict[str, Any] = {"open_effects": ("submit_video",)}
 
 
 def decided(ended: Any, *, fraction: float = 0.0, at: Any = START, rules: Rules = RULES, **job: Any) -> Any:

@@ -40,4 +40,5 @@ def test_nothing_in_the_application_installs_a_hook() -> None:
 def test_every_point_is_reached_somewhere() -> None:
     text = "".join(path.read_text() for path in ROOT.rglob("*.py"))
     for point in Point:
-        assert f"reach(Point.{point.name})" in text, point
+        handed_over = f"=Point.{point.name}," in text  # to one that serves several ways
+        assert handed_over or f"reach(Point.{point.name})" in text, point

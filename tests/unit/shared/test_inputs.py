@@ -5,9 +5,19 @@ from dataclasses import replace
 import pytest
 
 from shared.documents.errors import DocumentMissing, DocumentNotAllowed, DocumentTooLarge
-from shared.inputs import INLINE_LIMIT, InputMissing, is_own, may_use, place_input, read_input, store_input
+from shared.inputs import (
+    INLINE_LIMIT,
+    InputMissing,
+    is_own,
+    may_use,
+    place_input,
+    read_input,
+    store_input,
+    store_new_inputs,
+)
 from shared.jobs import Job
 from shared.services import Services
+from shared.webhooks.long_texts import LongText
 from tests.support.application import DOCUMENT, build_services, new_job, store
 from tests.support.fakes import World
 
@@ -34,6 +44,29 @@ async def test_an_input_comes_back_as_it_was_placed(world: World, services: Serv
     found = await read_input(services, replace(job, input_ref=placed.ref), LIMIT)
     assert (found.content, found.size, found.content_type) == (b"x" * size, size, "text/plain")
     assert found.own
+
+
+@pytest.mark.parametrize("size", [10, 5000, INLINE_LIMIT, INLINE_LIMIT + 1])
+async def test_an_input_in_pieces_lies_where_the_whole_would(
+    world: World, services: Services, size: int
+) -> None:
+    whole = b"x" * size
+    placed = place_input("job_1", LongText(b'"' + whole + b'"', 1, size + 1).encoded(), "text/plain")
+    expected = place_input("job_1", whole, "text/plain")
+    assert (placed.ref, placed.row) == (expected.ref, expected.row)
+    await store_input(services, placed)
+    stored = [world.blobs.content(ref) for ref in world.blobs.refs()]
+    assert stored == ([whole] if size > INLINE_LIMIT else [])
+
+
+async def test_a_job_that_is_there_keeps_the_inputs_that_it_has(world: World, services: Services) -> None:
+    job, contents = new_job(world), [b"x" * (INLINE_LIMIT + more) for more in (1, 2, 3)]
+    places = [place_input(job.job_id, content) for content in contents]
+    await store_new_inputs(services, job.job_id, places[:2])
+    assert len(world.blobs.refs()) == 2
+    await world.jobs.insert(job, [])
+    await store_new_inputs(services, job.job_id, places)
+    assert world.blobs.refs() == sorted(placed.ref for placed in places[:2])
 
 
 def test_the_same_content_has_the_same_place() -> None:

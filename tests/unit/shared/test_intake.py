@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from shared.failpoints import Point
 from shared.inputs import place_input
 from shared.intake import Accepted, Ignored, Intake
 from shared.jobs import JobState, job_id_for
+from shared.pipeline import Users
 from shared.ports import RowKind
 from shared.services import Services
 from shared.webhooks.base import Options, Reply, Trust, WebhookEvent, WebhookRequest
@@ -26,7 +28,7 @@ from shared.webhooks.rejections import (
 )
 from shared.webhooks.secrets import SourceNotConfigured
 from shared.webhooks.standard import Standard
-from tests.support.application import SOURCE, build_intake, build_services, note, webhook
+from tests.support.application import SOURCE, build_intake, build_services, note, pipeline, webhook
 from tests.support.cases import filed_job, snapshot_of
 from tests.support.fakes import World
 from tests.support.kills import killed_at
@@ -317,3 +319,16 @@ async def test_personal_ids_are_not_stored(world: World, intake: Intake) -> None
     (job,) = world.jobs.all_jobs()
     assert "@" not in repr((job.user_id, job.event_id))
     assert "wamid" not in repr(job) + repr(world.bus.sent)
+
+
+@pytest.mark.parametrize(("users", "kept"), [(None, True), (Users.IDS, True), (Users.NUMBERS, False)])
+async def test_a_number_is_hashed_where_the_source_says_that_users_are_numbers(
+    world: World, users: Users | None, kept: bool
+) -> None:
+    policies = pipeline()
+    source = replace(policies.sources[SOURCE], users=users)
+    services = build_services(world, pipeline=replace(policies, sources={SOURCE: source}))
+    document = note() | {"data": {"text": "Hello.", "user": "16505551234"}}
+    await receive(build_intake(services), world, document)
+    (job,) = world.jobs.all_jobs()
+    assert ("16505551234" in repr(job)) is kept

@@ -12,8 +12,8 @@ from shared.errors import StorageUnavailable
 from shared.intake import Intake
 from shared.webhooks.azure_monitor import AzureMonitor
 from shared.webhooks.base import WebhookRequest
-from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies
-from shared.webhooks.rejections import BadSignature
+from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies, Overloaded
+from shared.webhooks.rejections import BadSignature, BodyTooLarge
 from shared.webhooks.secrets import KeysUnavailable, SourceSecrets
 from shared.webhooks.standard import Standard
 from tests.support.application import SOURCE, build_intake, build_services, note, pipeline, webhook
@@ -26,16 +26,19 @@ ALERTS = "alerts"
 
 
 class SlowKeys:
-    """KeyDirectory that never answers at all, or only when it is asked for newer keys."""
+    """KeyDirectory with one reading, that never answers at all, or only when it is asked for a later one."""
 
-    def __init__(self, *, hangs: bool | None = None) -> None:
-        """`hangs` is the `newer` at which it does."""
+    def __init__(self, *, hangs: int | None = None) -> None:
+        """`hangs` is the `after` at which it does."""
         self._hangs = hangs
-        self.newest: list[bool] = []
+        self.asked: list[int] = []
 
-    async def keys(self, _address: str, *, newer: bool = False) -> Sequence[Mapping[str, Any]]:
-        self.newest.append(newer)
-        if newer is self._hangs:
+    def readings(self, _address: str) -> int:
+        return 1
+
+    async def keys(self, _address: str, *, after: int = 0) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(after)
+        if after == self._hangs:
             await asyncio.Event().wait()
         return [public_jwk("first")]
 
@@ -63,12 +66,12 @@ def alert(world: World, key: str = "first") -> WebhookRequest:
     return sent(headers, body, query)
 
 
-@pytest.mark.parametrize("hangs", [False, True])
-async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(world: World, hangs: bool) -> None:
+@pytest.mark.parametrize("hangs", [0, 1])
+async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(world: World, hangs: int) -> None:
     directory = SlowKeys(hangs=hangs)
     with pytest.raises(KeysUnavailable):
         await taking_tokens(world, directory).receive(ALERTS, alert(world, "second"))
-    assert directory.newest == ([False, True] if hangs else [False])
+    assert directory.asked == ([0, 1] if hangs else [0])
 
 
 async def test_keys_that_come_in_time_decide(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,8 +85,7 @@ async def test_keys_that_come_in_time_decide(world: World, monkeypatch: pytest.M
 async def test_room_for_large_bodies_is_given_back_by_one_whose_storage_hangs(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    intake = build_intake(build_services(world))
-    monkeypatch.setattr(intake, "_large", LargeBodies(LARGE_BODY))
+    intake = build_intake(build_services(world, large_bodies=LargeBodies(LARGE_BODY)))
     sending = webhook(world, note("x" * LARGE_BODY))
 
     async def hang() -> None:
@@ -95,3 +97,37 @@ async def test_room_for_large_bodies_is_given_back_by_one_whose_storage_hangs(
         await intake.receive(SOURCE, sending)
     monkeypatch.setattr(Standard, "answer_within", 60.0)
     assert await intake.receive(SOURCE, sending)
+
+
+async def test_a_body_over_the_limit_is_refused_though_there_is_no_room_for_large_ones(world: World) -> None:
+    bodies = LargeBodies(LARGE_BODY)
+    services = build_services(world, large_bodies=bodies)
+    limit = services.pipeline.sources[SOURCE].max_body
+    allowed, real = webhook(world, note("x" * LARGE_BODY)), webhook(world, note("x" * limit))
+    announced = replace(allowed, headers={**allowed.headers, "content-length": str(limit + 1)})
+    async with bodies.turn(LARGE_BODY + 1):
+        for too_large in (real, announced):
+            async with asyncio.timeout(5):  # well before the deadline
+                with pytest.raises(BodyTooLarge):
+                    await build_intake(services).receive(SOURCE, too_large)
+    assert world.telemetry.counted("webhooks_rejected", source=SOURCE, code="body_too_large") == 2
+
+
+async def test_a_body_that_finds_no_room_is_counted_as_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Standard, "answer_within", 0.05)
+    bodies = LargeBodies(LARGE_BODY)
+    async with bodies.turn(LARGE_BODY + 1):
+        intake = build_intake(build_services(world, large_bodies=bodies))
+        with pytest.raises(Overloaded):
+            await intake.receive(SOURCE, webhook(world, note("x" * LARGE_BODY)))
+    assert world.telemetry.counted("webhooks_rejected", source=SOURCE, code="overloaded") == 1
+
+
+async def test_other_large_bodies_under_one_id_are_not_stored(world: World) -> None:
+    intake = build_intake(build_services(world))
+    for text in ("x", "y", "z", "y", "x"):
+        assert await intake.receive(SOURCE, webhook(world, note(text * LARGE_BODY)))
+    assert len(world.blobs.refs()) == 1
+    assert world.telemetry.counted("webhooks_same_id_other_body", source=SOURCE) == 3

@@ -12,7 +12,6 @@ from shared.failpoints import Point
 from shared.inputs import place_input
 from shared.intake import Accepted, Intake
 from shared.jobs import JobState, job_id_for
-from shared.retention.ports import EndedJob, Left
 from shared.services import Services
 from shared.sweep import Sweep
 from shared.webhooks.base import Reply
@@ -101,7 +100,7 @@ async def test_the_sweep_waits_for_the_delay_before_it_misses_the_message(
     assert len(world.bus.take_due()) == 1
 
 
-async def test_a_repeat_of_what_was_deleted_is_deleted_again(world: World) -> None:
+async def test_a_repeat_of_what_was_deleted_stores_nothing_again(world: World) -> None:
     services = build_services(world)
     text = "A long note. " * 4000
     await receive(services, world, note(text))
@@ -111,10 +110,7 @@ async def test_a_repeat_of_what_was_deleted_is_deleted_again(world: World) -> No
     ref = place_input(JOB_ID, text.encode()).ref
     await world.blobs.delete_below(f"inputs/{JOB_ID}/")
     await receive(services, world, note(text))
-    assert ref in world.blobs.refs()
-    assert world.retention.all_ended() == [
-        EndedJob(job_id=JOB_ID, day=gone.updated_at.date(), left=Left.INPUTS)
-    ]
+    assert ref not in world.blobs.refs()
 
 
 async def test_a_repeat_of_a_job_whose_end_is_owed_leaves_its_open_row(world: World) -> None:

@@ -158,15 +158,12 @@ async def test_a_release_begins_with_waits_and_budget_of_its_own_and_keeps_what_
         waits=4,
         waiting_since=world.clock.now(),
         cancel_requested=True,
-        spent_tokens=900,
-        spent_micros=80,
     )
     done = an_effect(job, "submit", state=EffectState.DONE, external_id="video_7")
     await put_effect(world, job, done)
     await again(services, job)
     now = world.jobs.job(job.job_id)
     assert (now.waits, now.waiting_since, now.cancel_requested) == (0, None, False)
-    assert (now.spent_tokens, now.spent_micros) == (0, 0)
     assert await effect_of(world, job, "submit") == done
 
 

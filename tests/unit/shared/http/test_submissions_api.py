@@ -6,11 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from shared import uploads
 from shared.application import Application
+from shared.http import submissions_api
+from shared.http.bodies import BODY_LIMIT
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
-from shared.pipeline import ApiPolicy
+from shared.pipeline import ApiPolicy, Users
 from shared.services import Services
+from shared.settings import Settings
+from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies
 from tests.support.application import DOCUMENT, TASK, build_intake, build_services, pipeline
 from tests.support.fakes import World
 
@@ -216,3 +222,80 @@ async def test_storage_that_is_away_is_503(world: World, services: Services) -> 
     world.blobs.down = True
     answer = await put(services)
     assert (answer.status, said(answer)["code"]) == (503, "storage_unavailable")
+
+
+PERSON = {"ids": "ada@example.com", "numbers": "16505551234"}
+
+
+def asking_for(services: Services, users: Users, key: str | None) -> Services:
+    """The services of an app that knows its users so, with this key for pseudonyms."""
+    api = ApiPolicy(users=users)
+    settings = Settings(pseudonym_key=None if key is None else SecretStr(key))
+    return replace(services, pipeline=replace(services.pipeline, api=api), settings=settings)
+
+
+@pytest.mark.parametrize("users", list(Users))
+async def test_a_personal_user_id_is_stored_as_its_keyed_hash(
+    world: World, services: Services, users: Users
+) -> None:
+    app = asking_for(services, users, "an invented key of the tests")
+    assert (await ask(app, ASKED | {"user_id": PERSON[users]})).status == 202
+    (job,) = world.jobs.all_jobs()
+    assert job.user_id is not None
+    assert job.user_id.startswith("h_")
+    assert PERSON[users] not in repr(job)
+
+
+@pytest.mark.parametrize("users", list(Users))
+async def test_a_personal_user_id_without_a_key_is_503_and_the_log_says_which_setting(
+    world: World, services: Services, users: Users, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = await ask(asking_for(services, users, None), ASKED | {"user_id": PERSON[users]})
+    assert (answer.status, said(answer)["code"]) == (503, "source_not_configured")
+    assert answer.headers["Retry-After"]
+    assert world.jobs.all_jobs() == []
+    assert any("AFTERHOOK_PSEUDONYM_KEY" in record.getMessage() for record in caplog.records)
+    assert PERSON[users] not in caplog.text + answer.body.decode()
+
+
+async def test_a_number_stays_where_users_are_ids(world: World, services: Services) -> None:
+    await ask(asking_for(services, Users.IDS, None), ASKED | {"user_id": PERSON["numbers"]})
+    (job,) = world.jobs.all_jobs()
+    assert job.user_id == PERSON["numbers"]
+
+
+async def test_large_bodies_wait_for_their_turn_and_those_over_the_limit_do_not(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submissions_api, "ANSWER_WITHIN_SECONDS", 0.05)
+    monkeypatch.setattr(uploads, "TURN_WITHIN_SECONDS", 0.05)
+    api = replace(services.pipeline.api, max_input=2 * LARGE_BODY)
+    one = LargeBodies(LARGE_BODY)
+    services = replace(services, pipeline=replace(services.pipeline, api=api), large_bodies=one)
+    large, too_large = {**ASKED, "input": "x" * LARGE_BODY}, {**ASKED, "input": "x" * BODY_LIMIT}
+    async with one.turn(LARGE_BODY + 1):
+        answers = [
+            await ask(services, large),
+            await ask(services, too_large),
+            await put(services, "a.txt", b"x" * (LARGE_BODY + 1)),
+            await put(services, "a.txt", b"x" * (2 * LARGE_BODY + 1)),
+            await put(services, "small.txt", b"x"),
+        ]
+    assert [(answer.status, said(answer).get("code")) for answer in answers] == [
+        (503, "overloaded"),
+        (413, "body_too_large"),
+        (503, "overloaded"),
+        (413, "body_too_large"),
+        (201, None),
+    ]
+    assert {answer.headers.get("Retry-After") for answer in (answers[0], answers[2])} == {"10"}
+    assert (await ask(services, large)).status == 202
+    assert (await put(services, "a.txt", b"x" * (LARGE_BODY + 1))).status == 201
+
+
+async def test_another_large_body_under_a_key_is_refused_and_not_stored(
+    world: World, services: Services
+) -> None:
+    for text, status in (("x", 202), ("y", 422), ("x", 200)):
+        assert (await ask(services, {**ASKED, "input": text * LARGE_BODY})).status == status
+    assert len(world.blobs.refs()) == 1

@@ -105,7 +105,7 @@ def test_what_is_left_out_limits_nothing_and_waits_as_usual(tmp_path: Path) -> N
     assert (task.budget, task.limits) == (BudgetPolicy(), TenantLimits())
     assert (pipeline.outbound, pipeline.retention) == (OutboundPolicy(), RetentionPolicy())
     assert pipeline.prices == {}
-    assert pipeline.providers == {"openai": BreakerPolicy(failures=5, rest=REST)}
+    assert pipeline.providers == {"openai": BreakerPolicy(failures=3, rest=REST)}
 
 
 # A line of WHOLE (by how it begins) and what stands there instead; then the key and the problem that is told.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.errors import ConfigurationError
 from shared.host_limits import HostLimits
-from shared.pipeline import Pipeline
+from shared.pipeline import Pipeline, Users
 from shared.pipeline.loader import load_pipeline
 from shared.retry import BackoffCurve, BackoffList
 from shared.settings import APP_ROOT
@@ -188,7 +188,7 @@ tolerance = "0s"
     sources.github.tolerance: expected a duration from 1s to 1d, found "0s"
 colour = 1
     sources.github.colour: expected one of scheme, secrets, max_body, tolerance, allowed_inputs,
-    notify, limits, routes, found the unknown key "colour"
+    users, notify, limits, routes, found the unknown key "colour"
 allowed_inputs = [1]
     sources.github.allowed_inputs[0]: expected a folder "container/folder/" ending with "/", found 1
 """
@@ -364,3 +364,11 @@ def test_any_inserted_line_is_read_or_told(
         return
     assert "pipeline.toml" in told
     assert "expected" in told
+
+
+def test_callers_of_the_api_may_have_numbers_for_users(tmp_path: Path) -> None:
+    assert load(tmp_path, SOURCE).api.users is Users.IDS
+    assert load(tmp_path, SOURCE + '[api]\nusers = "numbers"\n').api.users is Users.NUMBERS
+    assert problems_of(tmp_path, SOURCE + "[api]\nusers = 1\n") == [
+        'pipeline.toml line 9: api.users: expected one of "ids", "numbers", found 1'
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.pipeline import SourcePolicy
+from shared.pipeline import SourcePolicy, Users
 from shared.pipeline.loader import load_pipeline
 from shared.webhooks.fal import FalOptions
 from shared.webhooks.hmac_options import HmacOptions
@@ -184,6 +184,28 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, line: str, expected: st
     assert problem.startswith((line_of_the_key, "pipeline.toml line 1: sources.hooks: "))
 
 
+@pytest.mark.parametrize(
+    ("signed", "first", "second"),
+    [
+        ("{timestamp}{id}{body}", "timestamp", "id"),
+        ("v0:{timestamp}{id}.{body}", "timestamp", "id"),
+        ("{timestamp}.{id}{body}", "id", "body"),
+        ("{body}{id}{timestamp}", "body", "id"),
+    ],
+)
+def test_signed_places_that_could_be_parted_in_several_ways_are_a_mistake(
+    tmp_path: Path, signed: str, first: str, second: str
+) -> None:
+    headers = ['header = "X-A"', 'timestamp_header = "X-B"', 'id_header = "X-C"']
+    assert problems_of(tmp_path, "hmac", SECRETS, *headers, f'signed = "{signed}"') == [
+        (
+            f"pipeline.toml line 7: sources.hooks.signed: expected something between {{{first}}} and"
+            f" {{{second}}}, as in {{{first}}}.{{{second}}}: one signature would stand for every way to part"
+            f' them, found "{signed}"'
+        )
+    ]
+
+
 @pytest.mark.case(59)
 def test_a_time_that_is_not_signed_is_a_mistake(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, "hmac", SECRETS, 'header = "X-A"', 'timestamp_header = "X-B"')
@@ -226,3 +248,23 @@ def test_secrets_beside_a_token_are_a_mistake(tmp_path: Path) -> None:
         'pipeline.toml line 3: sources.hooks.secrets: expected no such key: scheme "event-grid" has no'
         ' secrets beside "token", found 1'
     )
+
+
+def test_a_source_says_whether_its_users_are_numbers(tmp_path: Path) -> None:
+    for written, users in (("ids", Users.IDS), ("numbers", Users.NUMBERS)):
+        assert load(tmp_path, "stripe", SECRETS, f'users = "{written}"').users is users
+    assert load(tmp_path, "stripe", SECRETS).users is None
+    assert problems_of(tmp_path, "stripe", SECRETS, 'users = "people"') == [
+        'pipeline.toml line 4: sources.hooks.users: expected one of "ids", "numbers", found "people"'
+    ]
+
+
+def test_a_scheme_whose_users_are_numbers_takes_nothing_else(tmp_path: Path) -> None:
+    token = 'verify_token = "HOOKS_TOKEN"'
+    assert load(tmp_path, "meta", SECRETS, token, 'users = "numbers"').users is Users.NUMBERS
+    assert problems_of(tmp_path, "meta", SECRETS, token, 'users = "ids"') == [
+        (
+            'pipeline.toml line 5: sources.hooks.users: expected no such key: scheme "meta" names people by'
+            ' their telephone numbers, found "ids"'
+        )
+    ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import jmespath
 import pytest
 
 from devhost.senders import (
@@ -153,11 +154,21 @@ class Receiver:
     """An app whose sources are named like the examples. All instances of one `world` share its storage."""
 
     def __init__(
-        self, world: World | None = None, *, event: str = "*", settings: Mapping[str, str] | None = None
+        self,
+        world: World | None = None,
+        *,
+        event: str = "*",
+        user: str | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        """`settings` take the place of each source's own."""
+        """`event` and `user` are each route's; `settings` take the place of each source's own."""
         self.world = world or World()
-        route = Route(event=event, pattern=re.compile(fnmatch.translate(event)), task=TASK)
+        route = Route(
+            event=event,
+            pattern=re.compile(fnmatch.translate(event)),
+            task=TASK,
+            user=jmespath.compile(user) if user else None,
+        )
         sources = {name: found.policy(name, (route,)) for name, found in EXAMPLES.items()}
         self.services: Services = build_services(self.world, pipeline=replace(pipeline(), sources=sources))
         self.directory = FakeKeySets()

@@ -56,7 +56,7 @@ async def test_a_request_with_a_good_token_is_admitted_with_the_known_keys(
 ) -> None:
     (event,) = await admitted(world, keys, alert_request())
     assert event.event_id == "/alerts/1:fired"
-    assert keys.asked == [(ADDRESS, False)]
+    assert keys.asked == [(ADDRESS, 0)]
     assert world.telemetry.counted("webhooks_verified", source="source", secret="none") == 1
 
 
@@ -89,7 +89,7 @@ async def test_a_token_of_a_new_key_is_admitted_once_the_keys_are_read_again(
     await admitted(world, keys, alert_request())
     keys.published[ADDRESS] = [public_jwk("first"), public_jwk("second")]
     await admitted(world, keys, alert_request(key="second"))
-    assert keys.asked == [(ADDRESS, False), (ADDRESS, False), (ADDRESS, True)]
+    assert keys.asked == [(ADDRESS, 0), (ADDRESS, 0), (ADDRESS, 1)]
 
 
 async def test_a_token_of_a_key_that_nobody_publishes_is_a_forgery(world: World, keys: FakeKeySets) -> None:

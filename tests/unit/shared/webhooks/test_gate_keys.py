@@ -1,14 +1,16 @@
 """The gate with keys that a real issuer publishes over HTTP, and the addresses that requests bring along."""
 
+import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from devhost.senders import event_grid
-from shared.adapters.key_sets import KeySets
-from shared.webhooks.base import Reply
+from devhost.senders import event_grid, fal
+from shared.adapters.key_sets import AGAIN_SECONDS, KeySets
+from shared.webhooks.base import Jwk, Reply, WebhookRequest
 from shared.webhooks.rejections import (
     BadSignature,
 )
@@ -37,9 +39,24 @@ async def issuer() -> AsyncIterator[Issuer]:
         yield running
 
 
+@dataclass(slots=True)
+class Seconds:
+    """A monotonic clock that a test moves."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @pytest.fixture
-async def key_sets() -> AsyncIterator[KeySets]:
-    made = KeySets()
+def seconds() -> Seconds:
+    return Seconds()
+
+
+@pytest.fixture
+async def key_sets(seconds: Seconds) -> AsyncIterator[KeySets]:
+    made = KeySets(seconds)
     yield made
     await made.aclose()
 
@@ -47,8 +64,9 @@ async def key_sets() -> AsyncIterator[KeySets]:
 def of_issuer(name: str, issuer: Issuer) -> Example:
     """A source whose keys the local issuer publishes."""
     example = EXAMPLES[name]
-    table = {**example.table, "token": {**example.table["token"], "keys_url": issuer.address}}
-    return replace(example, table=table, settings={})
+    address = {"keys_url": issuer.address}
+    own = {"token": {**example.table["token"], **address}} if "token" in example.table else address
+    return replace(example, table={**example.table, **own}, settings={})
 
 
 async def test_a_token_is_checked_with_keys_read_over_http(
@@ -60,14 +78,70 @@ async def test_a_token_is_checked_with_keys_read_over_http(
     assert issuer.paths == ["/keys"]
 
 
-async def test_unknown_keys_make_one_further_fetch_however_many_there_are(
-    world: World, issuer: Issuer, key_sets: KeySets
+def fal_request(seed: str) -> WebhookRequest:
+    headers, query, body = fal.signed(b'{"request_id":"1","status":"OK","payload":{}}', seed, now=NOW)
+    return sent(headers, body, query)
+
+
+OLD, NEW = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
+ROTATIONS: dict[str, tuple[WebhookRequest, WebhookRequest, Jwk]] = {
+    "azure-monitor-token": (alert_request(), alert_request(key="second"), public_jwk("second")),
+    "fal": (fal_request(OLD), fal_request(NEW), fal.published(NEW)),
+}
+"""By source: requests of the key that is published at first and of the one after it."""
+
+
+@pytest.fixture(params=ROTATIONS)
+def rotation(request: pytest.FixtureRequest, issuer: Issuer) -> str:
+    issuer.keys = [public_jwk("first"), fal.published(OLD)]
+    return str(request.param)
+
+
+@pytest.mark.case(103)
+async def test_a_key_that_was_published_a_moment_ago_is_waited_for_and_no_forgery(
+    world: World, issuer: Issuer, key_sets: KeySets, seconds: Seconds, rotation: str
 ) -> None:
-    admitting, policy = gate(world, of_issuer("azure-monitor-token", issuer), key_sets)
-    for _ in range(5):
-        with pytest.raises(BadSignature):
-            await admitting.admit(policy, alert_request(key="second"))
-    assert issuer.fetches == 1  # that one was new enough
+    old, new, published = ROTATIONS[rotation]
+    admitting, policy = gate(world, of_issuer(rotation, issuer), key_sets)
+    assert await admitting.admit(policy, old)
+    issuer.keys = [dict(published)]
+    for passed in (0.0, AGAIN_SECONDS - 1):
+        seconds.now += passed
+        with pytest.raises(KeysUnavailable):
+            await admitting.admit(policy, new)
+    assert issuer.fetches == 1
+    seconds.now += 1
+    assert await admitting.admit(policy, new)
+    assert issuer.fetches == 2
+
+
+async def test_a_flood_of_unknown_keys_makes_a_fetch_a_minute_and_each_of_them_proves_one_wrong(
+    world: World, issuer: Issuer, key_sets: KeySets, seconds: Seconds, rotation: str
+) -> None:
+    _, unknown, _ = ROTATIONS[rotation]
+    admitting, policy = gate(world, of_issuer(rotation, issuer), key_sets)
+    for minute in range(3):
+        with pytest.raises(BadSignature):  # the keys were read since it came
+            await admitting.admit(policy, unknown)
+        for _ in range(20):
+            with pytest.raises(KeysUnavailable):
+                await admitting.admit(policy, unknown)
+        assert issuer.fetches == minute + 1
+        seconds.now += AGAIN_SECONDS
+
+
+async def test_a_known_key_is_served_in_the_midst_of_such_a_flood(
+    world: World, issuer: Issuer, key_sets: KeySets, rotation: str
+) -> None:
+    known, unknown, _ = ROTATIONS[rotation]
+    admitting, policy = gate(world, of_issuer(rotation, issuer), key_sets)
+    requests = [unknown, known] * 10
+    answers = await asyncio.gather(
+        *(admitting.admit(policy, request) for request in requests), return_exceptions=True
+    )
+    assert not any(isinstance(answer, BaseException) for answer in answers[1::2])
+    assert all(isinstance(answer, BadSignature | KeysUnavailable) for answer in answers[::2])
+    assert issuer.fetches == 1
 
 
 @pytest.mark.case(103)
@@ -103,7 +177,7 @@ async def test_no_address_in_a_request_is_ever_fetched(
         if known:
             assert isinstance(await admitting.admit(policy, sent(headers, raw, query)), Reply)
         else:
-            with pytest.raises(BadSignature):
+            with pytest.raises(KeysUnavailable):
                 await admitting.admit(policy, sent(headers, raw, query))
     origin = {"webhook-request-origin": "eventgrid.azure.net", "webhook-request-callback": elsewhere}
     assert isinstance(await admitting.admit(policy, sent(origin, b"", method="OPTIONS")), Reply)

@@ -1,8 +1,10 @@
 """A sender described in pipeline.toml: every form of signature, time and key that it can have."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
+import itertools
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +18,7 @@ from shared.webhooks.generic_hmac import GenericHmac
 from shared.webhooks.hmac_options import HmacOptions
 from shared.webhooks.rejections import (
     BadSignature,
+    MalformedBody,
     StaleTimestamp,
 )
 from tests.unit.shared.webhooks.requests import FIVE_MINUTES, NOW, delivered
@@ -257,3 +260,34 @@ def test_during_rotation_the_answer_says_which_secret_matched() -> None:
 def test_a_time_is_signed_where_it_has_a_header() -> None:
     assert not SCHEME.signs_time(options())
     assert SCHEME.signs_time(options(signed="{timestamp}{body}", timestamp_header="X-Time"))
+
+
+@pytest.mark.parametrize("timestamp_format", ["seconds", "milliseconds", "iso8601"])
+@pytest.mark.parametrize(
+    "places", [("timestamp", "body"), ("body", "timestamp"), ("id", "timestamp", "body")]
+)
+def test_what_may_stand_side_by_side_can_be_parted_in_one_way_only(
+    places: tuple[str, ...], timestamp_format: str
+) -> None:
+    """Every other cut of what was signed has the same signature, and none of them passes."""
+    headers = {"timestamp": "x-time", "id": "x-id"}
+    table: dict[str, Any] = {
+        "signed": "".join(f"{{{place}}}" for place in places),
+        "timestamp_header": "X-Time",
+        "timestamp_format": timestamp_format,
+        "id_header": "X-Id",
+    }
+    request = sent(b'{"at":"1785147295","n":[1,{}]}', message_id="a7-2026", **table)
+    values = {place: request.headers.get(headers.get(place, ""), "") for place in places}
+    together = "".join(values[place] or request.body.decode() for place in places)
+    passed = []
+    for cuts in itertools.combinations(range(len(together) + 1), len(places) - 1):
+        parts = dict(
+            zip(places, map(together.__getitem__, map(slice, (0, *cuts), (*cuts, None))), strict=True)
+        )
+        given = {headers[place]: parts[place] for place in places if place != "body"}
+        other = replace(request, headers={**request.headers, **given}, body=parts["body"].encode())
+        with contextlib.suppress(BadSignature, MalformedBody, StaleTimestamp):
+            SCHEME.verify(other, trust(options(**table)))
+            passed.append(SCHEME.read(other, trust(options(**table)))[0].raw)
+    assert passed == [request.body]

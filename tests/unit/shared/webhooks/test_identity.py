@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.webhooks.identity import LONGEST_LABEL, body_id, event_label
+from shared.webhooks.identity import LONGEST_LABEL, all_but, body_id, event_label
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=300)
 
@@ -27,3 +27,19 @@ def test_control_and_direction_characters_become_question_marks(text: str, label
 def test_the_body_is_an_identity_of_its_own() -> None:
     assert body_id(b"a") == body_id(b"a") != body_id(b"a ")
     assert len(body_id(b"a")) == len("sha256-") + 64
+
+
+FIELDS = {"id": "evt_1", "data": {"n": [1, 2.5, None]}, "left": 3, "text": "Zoë \ud800"}
+
+
+@given(st.permutations(list(FIELDS)), st.integers())
+def test_fields_are_told_apart_whatever_their_order_and_those_left_out(order: list[str], left: int) -> None:
+    told = b"".join(all_but(FIELDS, "left", "missing"))
+    assert told == b"".join(all_but({name: FIELDS[name] for name in order} | {"left": left}, "left"))
+
+
+@given(st.sampled_from(["id", "data", "text"]))
+def test_another_value_or_no_value_is_told_from_it(name: str) -> None:
+    told = b"".join(all_but(FIELDS, "left"))
+    assert told != b"".join(all_but(FIELDS | {name: "another"}, "left"))
+    assert told != b"".join(all_but(FIELDS, "left", name))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shared.webhooks import json_memory
 from shared.webhooks.json_memory import LARGE, LONG, check_values, put_back, take_out
+from shared.webhooks.long_texts import LongText
 from shared.webhooks.parsing import parse_json
 from shared.webhooks.rejections import BodyTooLarge, MalformedBody, WebhookRejected
 
@@ -66,12 +67,20 @@ def test_what_is_no_json_is_refused_all_the_same(begin: bytes, end: bytes) -> No
         assert found == plain or {found[0], plain[0]} == {MalformedBody}
 
 
-def test_only_long_values_without_escapes_are_taken_out() -> None:
+def test_only_long_values_are_taken_out() -> None:
     document = {"a": TEXT, "b": [TEXT + "é", FILLER], TEXT: 1, "c": TEXT + "\n", "d": "short"}
     body = json.dumps(document, ensure_ascii=False).encode()
     short, taken = take_out(body)
-    assert sorted(map(len, taken.values())) == sorted([len(TEXT), len(TEXT) + 1, len(FILLER)])
+    found = sorted(len(text.in_full()) for text in taken.values())
+    assert found == sorted([len(TEXT), len(TEXT) + 1, len(TEXT) + 1, len(FILLER)])
     assert put_back(json.loads(short), taken) == document == parse_json(body)
+
+
+def test_nothing_is_taken_out_of_a_body_that_is_not_large() -> None:
+    body = json.dumps("x" * (LARGE - 2)).encode()
+    assert take_out(body) == (body, {})
+    assert isinstance(parse_json(body), str)
+    assert isinstance(parse_json(body + b" "), LongText)
 
 
 def test_a_body_that_is_one_long_string_is_that_string() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shared.webhooks.parsing import (
     DEEPEST,
+    LARGEST_FORM,
     form_fields,
     media_type,
     own_json,
@@ -21,7 +22,7 @@ from shared.webhooks.parsing import (
     require_json,
     text_of,
 )
-from shared.webhooks.rejections import MalformedBody, UnsupportedMediaType
+from shared.webhooks.rejections import BodyTooLarge, MalformedBody, UnsupportedMediaType
 from tests.unit.shared.webhooks.requests import request
 
 VALUES = st.recursive(
@@ -183,6 +184,12 @@ def test_a_form_is_read_without_losing_anything(body: bytes, fields: list[tuple[
 def test_a_form_that_is_not_utf8_or_has_too_many_fields_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedBody):
         form_fields(body)
+
+
+def test_a_form_with_more_than_a_sender_puts_into_one_is_too_large() -> None:
+    assert form_fields(b"a=" + b"x" * (LARGEST_FORM - 2)) == [("a", "x" * (LARGEST_FORM - 2))]
+    with pytest.raises(BodyTooLarge, match="form over 1,048,576 bytes"):
+        form_fields(b"a=" + b"x" * (LARGEST_FORM - 1))
 
 
 @pytest.mark.parametrize("value", [None, "", 1, True, [], {}])

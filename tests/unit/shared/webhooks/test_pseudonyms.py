@@ -1,10 +1,18 @@
 """Which ids stay as they are, and what becomes of the others."""
 
+import logging
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.webhooks.pseudonyms import event_pseudonym, looks_personal, user_pseudonym
+from shared.webhooks.pseudonyms import (
+    KEY_SETTING,
+    PseudonymKeyMissing,
+    event_pseudonym,
+    looks_personal,
+    user_pseudonym,
+)
 
 KEY = b"an invented key of the tests"
 
@@ -39,7 +47,6 @@ def test_personal_ids_are_recognised_and_replaced(value: str) -> None:
     assert replaced.startswith("h_")
     assert replaced == event_pseudonym(value, KEY) != event_pseudonym(value, b"another key")
     assert user_pseudonym(value, KEY) not in {None, value, replaced}
-    assert user_pseudonym(value, None) is None
 
 
 @pytest.mark.parametrize("value", IMPERSONAL)
@@ -52,7 +59,18 @@ def test_other_ids_stay_as_they_are(value: str) -> None:
 @pytest.mark.parametrize("value", ["Ada Lovelace", "Zoë", "a\nb", "x" * 129, "\ud800", "\x7f"])
 def test_ids_that_are_unfit_to_store_are_replaced_too(value: str) -> None:
     assert event_pseudonym(value, KEY).startswith("h_")
-    assert user_pseudonym(value, None) is None
+
+
+@pytest.mark.parametrize("value", [*PERSONAL, "Ada Lovelace"])
+def test_without_a_key_no_person_becomes_nobody_and_the_log_names_the_setting(
+    value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert event_pseudonym(value, None) == ""
+    with caplog.at_level(logging.ERROR), pytest.raises(PseudonymKeyMissing) as caught:
+        user_pseudonym(value, None)
+    (record,) = caplog.records
+    assert KEY_SETTING in record.getMessage()
+    assert value not in record.getMessage() + str(caught.value)
 
 
 def test_nobody_stays_nobody_and_an_empty_account_stays_empty() -> None:
@@ -69,13 +87,26 @@ def test_every_id_becomes_short_printable_ascii(value: str) -> None:
     assert event_pseudonym(replaced, KEY) == replaced
 
 
-@pytest.mark.parametrize("value", ["16505551234", "4420794600", "1234567", "user-16505551234"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "16505551234",
+        "4420794600",
+        "1234567",
+        "user-16505551234",
+        "020-7946-0000",
+        "(020)7946.0000",
+        "020%207946%200000",
+        "%31%36%35%30%35%35%35",
+    ],
+)
 def test_where_people_are_numbers_any_long_number_is_one_of_them(value: str) -> None:
     replaced = user_pseudonym(value, KEY, numbers=True)
     assert replaced is not None
     assert replaced.startswith("h_")
     assert value not in replaced
-    assert user_pseudonym(value, None, numbers=True) is None
+    with pytest.raises(PseudonymKeyMissing):
+        user_pseudonym(value, None, numbers=True)
     assert user_pseudonym(value, KEY) == value
 
 

@@ -135,3 +135,29 @@ async def test_a_result_of_a_request_that_nobody_knows_yet_is_stored_and_not_los
     assert answer.status == 202
     (job,) = receiver.world.jobs.all_jobs()
     assert job.event_id == "not-yet-known"
+
+
+@pytest.mark.parametrize(
+    ("source", "volatile", "other"),
+    [
+        ("stripe", "pending_webhooks", "data"),
+        ("fal", "gateway_request_id", "payload"),
+        ("standard", None, "data"),
+    ],
+)
+async def test_what_changes_from_one_delivery_to_the_next_makes_no_other_body(
+    source: str, volatile: str | None, other: str
+) -> None:
+    """A redelivery is not flagged; what says something else under the same id is, and is not run."""
+    receiver = Receiver()
+    same = {"message_id": "msg_1"} if source == "standard" else {}
+    for value in ("3", "2", "1"):
+        document = DELIVERIES[source].document | ({volatile: value} if volatile else {})
+        assert (await receiver.deliver(source, json.dumps(document).encode(), **same)).status in {200, 202}
+    counted = receiver.world.telemetry.counted
+    assert counted("webhooks_duplicate", source=source) == 2
+    assert counted("webhooks_same_id_other_body", source=source) == 0
+    document = DELIVERIES[source].document | {other: {"amount": 2}}
+    await receiver.deliver(source, json.dumps(document).encode(), **same)
+    assert counted("webhooks_same_id_other_body", source=source) == 1
+    assert len(receiver.world.bus.accepted()) == 1

@@ -3,6 +3,7 @@
 import fnmatch
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import jmespath
@@ -11,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.pipeline import Route, SourcePolicy
+from shared.sizes import MIB
 from shared.webhooks.base import WebhookEvent
+from shared.webhooks.parsing import parse_object
 from shared.webhooks.routing import Extraction, extract, route_for
 from tests.unit.shared.webhooks.requests import FIVE_MINUTES
 
 
 def route(event: str = "*", **expressions: str) -> Route:
-    compiled = {name: jmespath.compile(text) for name, text in expressions.items()}
+    compiled: dict[str, Any] = {name: jmespath.compile(text) for name, text in expressions.items()}
     return Route(
         event=event, pattern=re.compile(fnmatch.translate(event)), task="summarize_document", **compiled
     )
@@ -199,3 +202,35 @@ def test_no_event_makes_an_expression_raise(payload: dict[str, Any], expression:
     assert (found.problem is not None) == (found.input is None and found.input_ref is None)
     (found.input_ref or "").encode()
     (found.user_id or "").encode()
+
+
+LONG_NOTE = "é\n" * (MIB // 7)
+LARGE = json.dumps({"note": LONG_NOTE, "short": "plan", "lines": [LONG_NOTE]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("expressions", "content", "content_type"),
+    [
+        ({"input": "note"}, LONG_NOTE.encode(), "text/plain; charset=utf-8"),
+        ({"input": "join('-', [short, note])"}, f"plan-{LONG_NOTE}".encode(), "text/plain; charset=utf-8"),
+        ({"input": "lines"}, json.dumps([LONG_NOTE]).encode(), "application/json"),
+        ({}, LARGE, "application/json"),
+    ],
+)
+def test_a_large_events_long_text_is_the_input_all_the_same(
+    expressions: dict[str, str], content: bytes, content_type: str
+) -> None:
+    found = extract(route(**expressions), replace(event({}), payload=parse_object(LARGE), raw=LARGE))
+    assert found.input is not None
+    pieces = [found.input] if isinstance(found.input, bytes) else found.input
+    assert (b"".join(pieces), found.content_type, found.problem) == (content, content_type, None)
+
+
+def test_a_long_text_is_no_document_no_user_and_kept_as_it_is() -> None:
+    given = replace(event({}), payload=parse_object(LARGE), raw=LARGE)
+    found = extract(route(input_ref="note", user="note", keep="{n: note}"), given)
+    assert (found.input_ref, found.user_id, found.kept) == (None, None, None)
+    assert found.problem == "The route's input_ref `note` found no text in the event."
+    kept = extract(route(input="short", keep="{n: note}"), given).kept
+    assert kept is not None
+    assert json.loads(kept) == {"n": LONG_NOTE}

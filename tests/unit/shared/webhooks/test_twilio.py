@@ -1,6 +1,7 @@
 """Twilio's signature over the public URL, the form's fields or the hash of a JSON body."""
 
 import hashlib
+import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,8 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from devhost.senders import twilio as sender
+from shared.webhooks import twilio
 from shared.webhooks.base import UnusableSecret, WebhookRequest
-from shared.webhooks.rejections import BadSignature, UnsupportedMediaType, WebhookRejected
+from shared.webhooks.rejections import BadSignature, BodyTooLarge, UnsupportedMediaType, WebhookRejected
 from tests.unit.shared.webhooks.requests import NOW
 from tests.unit.shared.webhooks.sources import ACCOUNT_SID
 from tests.unit.shared.webhooks.twilio_requests import (
@@ -173,6 +175,20 @@ def test_a_signed_json_body_cannot_be_passed_off_as_a_form() -> None:
 
 
 @pytest.mark.case(81)
+def test_a_form_that_twilio_never_sends_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest = MESSAGE + b"&Filler=" + b"x" * (256 * 1024 - len(MESSAGE) - len("&Filler="))
+    assert not refused(incoming(largest))
+    monkeypatch.setattr(twilio, "signed_text", lambda _form: pytest.fail("it was read"))
+    with pytest.raises(BodyTooLarge, match="form over 262,144 bytes"):
+        SCHEME.verify(incoming(largest + b"x", "x"), trust())
+
+
+def test_a_large_json_body_is_covered_by_its_hash_whatever_the_limit_of_forms() -> None:
+    body = json.dumps({"AccountSid": ACCOUNT_SID, "text": "x" * 300 * 1024}).encode()
+    query = f"bodySHA256={hashlib.sha256(body).hexdigest()}"
+    assert not refused(incoming(body, query=query, content_type="application/json"))
+
+
 def test_a_slash_at_the_end_is_another_address() -> None:
     assert refused(incoming(MESSAGE, sender.signature(f"{PUBLIC_URL}/", MESSAGE, TOKEN)))
     slashed = trust(public_url=f"{PUBLIC_URL}/")

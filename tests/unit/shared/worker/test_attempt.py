@@ -89,8 +89,8 @@ async def test_a_task_that_hangs_is_ended_at_its_timeout() -> None:
 
 async def test_a_slow_run_is_told_and_counted_once_while_it_lasts() -> None:
     world = World()
-    changes = {"attempt_timeout": timedelta(seconds=0.2), "slow_after": timedelta(seconds=0.01)}
-    await attempted(world, HangingTask(), **changes)
+    soon, timeout = timedelta(seconds=0.01), timedelta(seconds=0.2)
+    await attempted(world, HangingTask(), attempt_timeout=timeout, slow_after=soon)
     assert world.telemetry.counted("slow_attempts") == 1
     await attempted(World(), ScriptedTask(), slow_after=timedelta(seconds=5))
     assert world.telemetry.counted("slow_attempts") == 1

@@ -1,0 +1,145 @@
+"""Long strings of a large JSON text: they stay where they are until somebody wants them.
+
+Decoded, a string may take four times the memory of its text: one emoji makes every character four bytes wide.
+So a document holds a LongText in such a string's place; what is made of it is made in pieces, as UTF-8.
+"""
+
+import codecs
+import io
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.printable import clean_text
+from shared.sizes import KIB
+
+_PIECE = 64 * KIB
+_BACKSLASH = 0x5C
+_ESCAPE = len(r"\ud83d")
+_FIRST_HALF = re.compile(rb"\\u[dD][89abAB]")
+_SECOND_HALF = re.compile(rb"\\u[dD][c-fC-F]")
+_LONGEST_ESCAPE = len(r"\ud83d\ude00")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongText:
+    """A string of the JSON text `body`: what stands between its quotation marks."""
+
+    body: bytes = field(repr=False)
+    start: int
+    stop: int
+
+    def pieces(self) -> Iterator[str]:
+        """The string, decoded. Raises UnicodeDecodeError, or ValueError for what JSON does not allow."""
+        decoder, place = codecs.getincrementaldecoder("utf-8")(), self.start
+        while place < self.stop:
+            end = _cut(self.body, place, self.stop)
+            text = decoder.decode(self.body[place:end], end == self.stop)
+            yield json.loads(f'"{text}"')
+            place = end
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            fits = len(other) <= self.stop - self.start <= _LONGEST_ESCAPE * len(other)
+            return fits and self.in_full() == other
+        return isinstance(other, LongText) and self.in_full() == other.in_full()
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list: nobody needs it
+
+    def encoded(self) -> "EncodedText":
+        return EncodedText(self, sum(len(utf8(piece)) for piece in self.pieces()))
+
+    def in_full(self) -> str:
+        return "".join(self.pieces())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedText:
+    """A string of `size` bytes in UTF-8, fit to be stored; made anew, in pieces, each time it is read."""
+
+    text: LongText
+    size: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(utf8, self.text.pieces())
+
+
+def backslashes(body: bytes, start: int, stop: int) -> int:
+    """How many stand one after the other just before `stop`, none before `start`."""
+    if body[stop - 1] != _BACKSLASH:
+        return 0
+    window = 16
+    while True:
+        first = max(start, stop - window)
+        run = body[first:stop]
+        count = len(run) - len(run.rstrip(b"\\"))
+        if count < len(run) or first == start:
+            return count
+        window *= 16
+
+
+def _cut(body: bytes, start: int, stop: int) -> int:
+    """Where a piece ends that begins at `start`: no escape is cut, and no pair of them for one character."""
+    end = start + _PIECE
+    if end >= stop:
+        return stop
+    last = body.rfind(b"\\", end - _ESCAPE + 1, end)
+    if last >= 0 and backslashes(body, start, last + 1) % 2:
+        end = last
+    before = end - _ESCAPE
+    if (
+        _SECOND_HALF.match(body, end)
+        and _FIRST_HALF.match(body, before)
+        and backslashes(body, start, before + 1) % 2
+    ):
+        end = before
+    return end
+
+
+def utf8(text: str) -> bytes:
+    """`clean_text(text)` in UTF-8, with no further copy of a text that is clean."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return clean_text(text).encode()
+
+
+def to_json(document: Any) -> bytes:
+    """The document as JSON, its long strings as they were written. Raises TypeError or ValueError."""
+    marks, nonce = list[LongText](), secrets.token_hex(16)
+
+    def marked(value: object) -> str:
+        if not isinstance(value, LongText):
+            raise TypeError(f"{type(value).__name__} is not JSON")
+        marks.append(value)
+        return f"{nonce} {len(marks) - 1}"
+
+    text = utf8(
+        json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=marked)
+    )
+    if not marks:
+        return text
+    written = io.BytesIO()
+    for index, part in enumerate(re.split(rf'"{nonce} ([0-9]+)"'.encode(), text)):
+        if index % 2 == 0:
+            written.write(part)
+        else:
+            found = marks[int(part)]
+            written.write(memoryview(found.body)[found.start - 1 : found.stop + 1])
+    return written.getvalue()
+
+
+def in_full(document: Any) -> Any:
+    """A copy of the document with all its strings decoded, for who must look into them."""
+    match document:
+        case LongText():
+            return document.in_full()
+        case dict():
+            return {name: in_full(value) for name, value in document.items()}
+        case list():
+            return [in_full(value) for value in document]
+        case _:
+            return document
