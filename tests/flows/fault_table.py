@@ -50,33 +50,8 @@ class Row:
 
 
 def _garbled(*kinds: Garbage) -> Iterator[tuple[str, JsonStep]]:
-    for kind in kinds or (
-        Garbage.NOT_JSON,
-        Garbage.WRONG_SHAPE,
-        Garbage.HTML,
-        Garbage.EMPTY,
-        Garbage.TRUNCATED,
-        Garbage.HUGE,
-    ):
+    for kind in kinds:
         yield f"garbage_{kind}", garbage(kind, size=HUGE)
-
-
-def _unclear_and_executed() -> Iterator[tuple[str, JsonStep]]:
-    yield "500_after", status(500, after=True)
-    yield "slow", slow(TOO_SLOW, after=True)
-    yield "cut_during", cut(Fault.CUT_DURING)
-    yield "cut_after", cut(Fault.CUT_AFTER)
-    yield "cut_after_by_reset", cut(Fault.CUT_AFTER, reset=True)
-    yield from _garbled()
-
-
-def _unclear_and_not_executed() -> Iterator[tuple[str, JsonStep]]:
-    yield "500", status(500)
-    yield "502", status(502)
-    yield "504", status(504)
-    yield "408", status(408)
-    yield "redirect", {"status": 302, "location": "http://127.0.0.1:1/"}
-    yield "cut_before", cut(Fault.CUT_BEFORE)
 
 
 def _turned_away() -> Iterator[tuple[str, JsonStep]]:
@@ -84,60 +59,73 @@ def _turned_away() -> Iterator[tuple[str, JsonStep]]:
     yield "503", status(503)
 
 
-def _for_good() -> Iterator[tuple[str, int, str]]:
-    for number in (400, 404, 413, 415, 422):
-        yield f"{number}", number, BAD_INPUT
-    for number in (401, 403, 409):
-        yield f"{number}", number, FAILED
+def _unclear_and_not_executed() -> Iterator[tuple[str, JsonStep]]:
+    yield "500", status(500)
+    yield "408", status(408)
+    yield "cut_before", cut(Fault.CUT_BEFORE)
+
+
+def _unclear_and_executed() -> Iterator[tuple[str, JsonStep]]:
+    yield "slow", slow(TOO_SLOW, after=True)
+    yield "cut_during", cut(Fault.CUT_DURING)
+    yield "cut_after", cut(Fault.CUT_AFTER, reset=True)
+
+
+def _spoiled() -> Iterator[tuple[str, JsonStep]]:
+    kinds = (Garbage.NOT_JSON, Garbage.WRONG_SHAPE, Garbage.HTML, Garbage.EMPTY, Garbage.TRUNCATED)
+    yield from _garbled(*kinds, Garbage.HUGE)
 
 
 def _safe_to_repeat(called: Called, *, each_counts: bool) -> Iterator[Row]:
     """A model or a status: no answer is a retry, never an unknown outcome."""
     for name, step in (*_turned_away(), *_unclear_and_not_executed()):
         yield Row(called, name, (step,), SUCCEEDED, 2, 1)
-    for name, step in _unclear_and_executed():
+    for name, step in (*_unclear_and_executed(), *_spoiled()):
         yield Row(called, name, (step,), SUCCEEDED, 2, 2 if each_counts else 1)
     burst = tuple(status(number) for number in (500, 503, 502))
     yield Row(called, "burst", burst, SUCCEEDED, 4, 1)
-    end = (status(500, times=ATTEMPTS),)
+    end = (status(504, times=ATTEMPTS),)
     yield Row(called, "5xx_to_the_end", end, FAILED, ATTEMPTS, 0 if each_counts else 1)
+
+
+def _refused(called: Called, effects: int) -> Iterator[Row]:
+    for number, ends in ((422, BAD_INPUT), (401, FAILED)):
+        yield Row(called, f"{number}", (status(number),), ends, 1, effects)
 
 
 def _chat() -> Iterator[Row]:
     yield from _safe_to_repeat(Called.CHAT, each_counts=True)
-    for name, number, ends in _for_good():
-        yield Row(Called.CHAT, name, (status(number),), ends, 1, 0)
+    yield from _refused(Called.CHAT, 0)
     refused = (status(400, code="content_filter"),)
     yield Row(Called.CHAT, "refused_by_policy", refused, "fix_input/content_refused", 1, 0)
 
 
 def _status() -> Iterator[Row]:
     yield from _safe_to_repeat(Called.STATUS, each_counts=False)
+    yield from _refused(Called.STATUS, 1)
     yield Row(Called.STATUS, "404", (status(404),), SUCCEEDED, 2, 1)
     unknown = (status(404, times=ATTEMPTS),)
     yield Row(Called.STATUS, "404_to_the_end", unknown, "manual_review/video_not_known", ATTEMPTS, 1)
-    yield Row(Called.STATUS, "400", (status(400),), BAD_INPUT, 1, 1)
-    yield Row(Called.STATUS, "401", (status(401),), FAILED, 1, 1)
 
 
 def _submit() -> Iterator[Row]:
     """Without keys and without a way to ask: what is not clear is for a person."""
     for name, step in _turned_away():
         yield Row(Called.SUBMIT, name, (step,), SUCCEEDED, 2, 1)
-    for name, step in _unclear_and_not_executed():
+    redirect: JsonStep = {"status": 302, "location": "http://127.0.0.1:1/"}
+    for name, step in (*_unclear_and_not_executed(), ("redirect", redirect)):
         yield Row(Called.SUBMIT, name, (step,), RECONCILE, 1, 0)
-    for name, step in _unclear_and_executed():
+    for name, step in (*_unclear_and_executed(), *_spoiled(), ("500_after", status(500, after=True))):
         yield Row(Called.SUBMIT, name, (step,), RECONCILE, 1, 1)
-    for name, number, ends in _for_good():
-        yield Row(Called.SUBMIT, name, (status(number),), ends, 1, 0)
+    yield from _refused(Called.SUBMIT, 0)
     busy = (status(503, times=ATTEMPTS),)
     yield Row(Called.SUBMIT, "503_to_the_end", busy, FAILED, ATTEMPTS, 0)
     yield Row(Called.SUBMIT, "503_then_cut_after", (status(503), cut(Fault.CUT_AFTER)), RECONCILE, 2, 1)
     refused = (status(400, code="moderation_blocked"),)
     yield Row(Called.SUBMIT, "refused_by_policy", refused, "fix_input/content_refused", 1, 0)
     yield Row(Called.SUBMIT, "creation_fails", ({"creation_fails": "no_luck"},), SUCCEEDED, 2, 2)
-    refused = ({"creation_fails": "moderation_blocked"},)
-    yield Row(Called.SUBMIT, "policy_found_later", refused, "fix_input/video_content_refused", 1, 1)
+    late: JsonStep = {"creation_fails": "moderation_blocked"}
+    yield Row(Called.SUBMIT, "policy_found_later", (late,), "fix_input/video_content_refused", 1, 1)
 
 
 def _content() -> Iterator[Row]:
@@ -145,12 +133,10 @@ def _content() -> Iterator[Row]:
     for name, step in (
         *_turned_away(),
         *_unclear_and_not_executed(),
+        *_unclear_and_executed(),
         ("404", status(404)),
         ("401", status(401)),
-        ("slow", slow(TOO_SLOW, after=True)),
-        ("cut_during", cut(Fault.CUT_DURING)),
-        ("cut_after", cut(Fault.CUT_AFTER)),
-        *_garbled(Garbage.NOT_JSON, Garbage.WRONG_SHAPE, Garbage.HTML, Garbage.EMPTY),
+        *_garbled(Garbage.NOT_JSON, Garbage.HTML, Garbage.EMPTY),
     ):
         yield Row(Called.CONTENT, name, (step,), SUCCEEDED, 2, 1)
     for name, step in _garbled(Garbage.TRUNCATED, Garbage.ZEROS, Garbage.HUGE):
@@ -162,22 +148,20 @@ def _content() -> Iterator[Row]:
 def _effects() -> Iterator[Row]:
     """With keys a repeat is harmless; with a look-up the provider is asked; with neither a person decides."""
     for called in (Called.KEYED, Called.FINDABLE, Called.BLIND):
-        wait = (status(429, retry_after=RETRY_AFTER),)
-        yield Row(called, "429_retry_after", wait, SUCCEEDED, 2, 1)
-        for name, step in _turned_away():
+        for name, step in (*_turned_away(), ("429_retry_after", status(429, retry_after=RETRY_AFTER))):
             yield Row(called, name, (step,), SUCCEEDED, 2, 1)
-        for name, number, ends in _for_good():
-            yield Row(called, name, (status(number),), ends, 1, 0)
-    for name, step in (*_unclear_and_not_executed(), *_unclear_and_executed()):
+        yield from _refused(called, 0)
+    garbled = tuple(_garbled(Garbage.NOT_JSON, Garbage.HUGE))
+    for name, step in (*_unclear_and_not_executed(), *_unclear_and_executed(), *garbled):
         yield Row(Called.KEYED, name, (step,), SUCCEEDED, 2, 1)
         yield Row(Called.FINDABLE, name, (step,), SUCCEEDED, 1, 1)
     for name, step in _unclear_and_not_executed():
         yield Row(Called.BLIND, name, (step,), RECONCILE, 1, 0)
-    for name, step in _unclear_and_executed():
+    for name, step in (*_unclear_and_executed(), *garbled):
         yield Row(Called.BLIND, name, (step,), RECONCILE, 1, 1)
-    open_to_the_end = "reconcile/provider_call_failed"
     lost = (cut(Fault.CUT_AFTER), status(429, times=ATTEMPTS - 1))
-    yield Row(Called.KEYED, "cut_after_then_429_to_the_end", lost, open_to_the_end, ATTEMPTS, 1)
+    left_open = "reconcile/provider_call_failed"
+    yield Row(Called.KEYED, "cut_after_then_429_to_the_end", lost, left_open, ATTEMPTS, 1)
     refused = (cut(Fault.CUT_AFTER), status(400))
     yield Row(Called.KEYED, "cut_after_then_400", refused, RECONCILE, 2, 1)
     twice = (cut(Fault.CUT_AFTER), cut(Fault.CUT_BEFORE))
@@ -191,11 +175,13 @@ def _look_up() -> Iterator[Row]:
         *_turned_away(),
         ("429_retry_after", status(429, retry_after=RETRY_AFTER)),
         ("404", status(404)),
-        *_unclear_and_not_executed(),
-        *((name, step) for name, step in _unclear_and_executed() if name != "500_after"),
+        ("500", status(500)),
+        ("slow", slow(TOO_SLOW, after=True)),
+        ("cut_after", cut(Fault.CUT_AFTER)),
+        *_garbled(Garbage.WRONG_SHAPE),
     ):
         yield Row(Called.LOOK_UP, name, (step,), SUCCEEDED, 1, 1)
-    burst = (status(500), status(503), cut(Fault.CUT_AFTER))
+    burst = (status(500), status(503), cut(Fault.CUT_BEFORE))
     yield Row(Called.LOOK_UP, "burst", burst, SUCCEEDED, 1, 1)
 
 

@@ -21,7 +21,7 @@ from devhost.outside import Outside
 from devhost.outside.steps import Fault, cut, status
 from shared.adapters.table_rows import JOB_KEY, read_job
 from shared.jobs import JobState, job_id_for
-from tests.flows.driver import FAST, Flow, event_id
+from tests.flows.driver import PATIENT_LOCK, Flow, event_id
 from tests.flows.fault_table import ATTEMPTS, RETRY_AFTER, SUCCEEDED, TABLE, Called, Row
 from tests.support.stacks import flow_stack
 from tests.support.three_effects import LAG_SECONDS
@@ -29,7 +29,9 @@ from tests.support.three_effects import LAG_SECONDS
 pytestmark = [pytest.mark.flows, pytest.mark.timeout(300)]
 
 PATIENCE_SECONDS = 150.0
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
+CALM = {"SWEEP_SCHEDULE": "0 0 * * * *"}
+"""Nothing is killed here, so nothing has to be found again."""
 POLLS = 1_000_000
 """A video is ready when the test says so."""
 PATHS: Mapping[Called, tuple[str, str]] = {
@@ -194,7 +196,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
         text = _PIPELINE.replace("{host}", host).replace("{attempts}", str(ATTEMPTS))
         pipeline.write_text(text, encoding="utf-8")
         settings = {
-            **FAST,
+            **CALM,
             "AI_PROVIDER": "openai",
             "AI_MODEL": "a-model",
             "AI_BASE_URL": outside.openai_url,
@@ -204,7 +206,11 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
             "NOTIFY_SECRET": "whsec_" + base64.b64encode(b"an invented secret of 32 bytes!!").decode(),
         }
         stack = flow_stack(
-            folder, pipeline=pipeline, settings=settings, plugins=("tests.support.effects_beside",)
+            folder,
+            lock_duration=PATIENT_LOCK,
+            pipeline=pipeline,
+            settings=settings,
+            plugins=("tests.support.effects_beside",),
         )
         with stack:
             yield Scripted(Flow(stack), outside, happened)

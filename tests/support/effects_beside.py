@@ -1,7 +1,7 @@
 """The real tasks with short times, and beside them single effects, for tests of what follows a fault.
 
-Loaded into the local host as a plugin. An input of `generate_video` that is no JSON object names an effect:
-`KIND MARKER`, at `EFFECTS_URL`. Each marker has providers of its own, so that none rests for another's
+Loaded into the local host as a plugin. An input `KIND MARKER`, of either task, has that effect made at
+`EFFECTS_URL`. Each marker has providers of its own, so that none rests for another's
 faults.
 """
 
@@ -42,20 +42,19 @@ class Beside:
     real: Task
     url: str
 
-    name: ClassVar[str] = "generate_video"
+    name: ClassVar[str] = "any"
 
     @property
     def max_input_bytes(self) -> int:
         return self.real.max_input_bytes
 
     async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult | Waiting:
-        text = task_input.content.decode()
-        if text.startswith("{"):
+        kind, _, marker = task_input.content.decode().partition(" ")
+        if kind not in CONTRACTS:
             return await self.real.run(task_input, context)
-        kind, marker = text.split(" ")
         wanted = CONTRACTS[kind]
-        contract = replace(wanted, provider=f"{wanted.provider}-{marker}", call_timeout=CALL)
-        call = Effect(REFUSING if kind == "refused" else self.url, wanted.provider, marker, CALL)
+        contract = replace(wanted, provider=f"{kind}-{marker}", call_timeout=CALL)
+        call = Effect(REFUSING if kind == "refused" else self.url, wanted.action, marker, CALL)
         done = await context.effects.perform(contract, {"marker": marker}, call)
         return TaskResult(json.dumps({"id": done.external_id}).encode(), "application/json")
 
@@ -70,7 +69,7 @@ def install() -> None:
         built = real(environ)
         tasks = built.services.tasks
         assert isinstance(tasks, dict)
-        tasks[Beside.name] = Beside(tasks[Beside.name], environ["EFFECTS_URL"])
+        tasks |= {name: Beside(task, environ["EFFECTS_URL"]) for name, task in tasks.items()}
         return built
 
     bootstrap.build = build
