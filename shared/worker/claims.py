@@ -26,6 +26,7 @@ class Claim:
         self.snapshot = snapshot
         self.until = until
         self.started_at = snapshot.job.updated_at
+        self._in_doubt = False
 
     @property
     def job(self) -> Job:
@@ -33,10 +34,24 @@ class Claim:
 
     async def commit(self, change: Callable[[Job], Job], rows: Sequence[Row] = ()) -> None:
         """Write `change(job)` and `rows`. Raises ClaimLost; StorageUnavailable when the lease ends first."""
+        self._in_doubt = True
         written = await commit_under_claim(self.services, self.snapshot, change, rows, self.until)
         if written is None:
             raise ClaimLost
-        self.snapshot = written
+        self.snapshot, self._in_doubt = written, False
+
+    async def look_again(self) -> None:
+        """Read the row again if a write was cut off before its answer came, as by the attempt's time limit.
+
+        Raises ClaimLost; StorageUnavailable when the lease ends first.
+        """
+        if not self._in_doubt:
+            return
+        services, job = self.services, self.job
+        reread = await self.outlast_outage(lambda: services.jobs.load(job.job_id))
+        if reread is None or reread.job.claim != job.claim or reread.job.state is not JobState.RUNNING:
+            raise ClaimLost
+        self.snapshot, self._in_doubt = reread, False
 
     async def outlast_outage(self, call: Callable[[], Awaitable[T]]) -> T:
         """Repeat `call` while storage is away and the lease lasts; then raise StorageUnavailable."""

@@ -5,7 +5,7 @@ first and written second: the bus knows no transactions here, and a duplicate is
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -13,7 +13,7 @@ from shared.decisions import AskAt, Bury, Cancel, LookAt, PutOff, RetryAfter, Ru
 from shared.errors import AfterhookError, Conflict, DeadLettered, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.finishing import finish
-from shared.jobs import Failure, Job, JobState, Review, StoredResult
+from shared.jobs import Category, Failure, Job, JobState, Review, StoredResult
 from shared.messages import JobMessage
 from shared.notify.outbox import outbox_rows
 from shared.nudges import hold_while_bus_is_away, nudge_or_hold
@@ -54,6 +54,7 @@ async def succeed(claim: Claim, result: StoredResult) -> None:
 async def conclude(claim: Claim, ended: AfterhookError | Waiting, rules: Rules) -> None:
     """Do what follows from a run that did not succeed. Raises DeadLettered for a buried job, or ClaimLost."""
     services = claim.services
+    await claim.look_again()
     decision = decide(ended, claim.job, rules, services.clock.now(), services.randomness.fraction())
     match decision:
         case RetryAfter(delay):
@@ -204,8 +205,15 @@ async def _bury(claim: Claim, bury: Bury) -> None:
 
 def _dead(now: datetime, failure: Failure) -> Callable[[Job], Job]:
     def change(current: Job) -> Job:
+        # An intent whose write was cut off may come to lie in storage only now.
+        category = Category.RECONCILE if current.open_effects else failure.category
         return current.moved(
-            JobState.DEAD, now, lease=None, not_before=None, waiting_since=None, failure=failure
+            JobState.DEAD,
+            now,
+            lease=None,
+            not_before=None,
+            waiting_since=None,
+            failure=replace(failure, category=category),
         )
 
     return change

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from shared.errors import StorageUnavailable
+from shared.errors import ClaimLost, StorageUnavailable
 from shared.jobs import Job, JobState, Lease
 from shared.ports import Row, RowKind, Snapshot
-from shared.worker.claims import commit_under_claim, outlast_outage
+from shared.worker.claims import Claim, commit_under_claim, outlast_outage
 from tests.support.application import build_services, new_job, store
 from tests.support.fakes import World
 
@@ -103,3 +103,38 @@ async def test_no_call_is_repeated_past_its_time(world: World) -> None:
     with pytest.raises(StorageUnavailable):
         await outlast_outage(build_services(world), call, world.clock.now())
     assert calls == 1
+
+
+async def cut_off(world: World) -> Claim:
+    """A claim whose write was applied, and given up before its answer came."""
+    snapshot = await claimed(world)
+    claim = Claim(build_services(world), snapshot, world.clock.now() + timedelta(seconds=60))
+    world.jobs.fail_next("commit", TimeoutError(), after=True)
+    with pytest.raises(TimeoutError):
+        await claim.commit(lambda job: job.changed(world.clock.now(), open_effects=("pay",)))
+    assert claim.job.open_effects == ()
+    return claim
+
+
+async def test_a_claim_looks_again_where_a_write_was_cut_off(world: World) -> None:
+    claim = await cut_off(world)
+    world.jobs.fail_next("load")
+    await claim.look_again()
+    assert claim.job.open_effects == ("pay",)
+
+
+async def test_a_claim_that_is_sure_of_its_row_does_not_read_it(world: World) -> None:
+    claim = await cut_off(world)
+    await claim.look_again()
+    world.jobs.calls.clear()
+    await claim.look_again()
+    assert world.jobs.calls == []
+
+
+async def test_a_claim_that_another_took_over_meanwhile_is_lost(world: World) -> None:
+    claim = await cut_off(world)
+    now = await world.jobs.load(claim.job.job_id)
+    assert now is not None
+    await world.jobs.commit(now, replace(now.job, claim=2))
+    with pytest.raises(ClaimLost):
+        await claim.look_again()
