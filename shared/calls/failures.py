@@ -38,8 +38,11 @@ class CallFailed(AfterhookError):
         *,
         status: int | None = None,
         retry_after: timedelta | None = None,
+        garbled: bool = False,
     ) -> None:
         answer = f"status {status}" if status is not None else "no answer"
+        if garbled:
+            answer = "an answer that cannot be read" + (f", {answer}" if status is not None else "")
         super().__init__(f"{provider}: {kind.value.replace('_', ' ')} ({answer}).")
         self.provider = provider
         self.kind = kind
@@ -76,7 +79,13 @@ def classify(seen: Sighting) -> CallFailed:
     429 and 503 say that nothing was executed; any other 4xx but 408 is a refusal for good; everything else
     that was sent is unclear (a cut, a timeout, 408, 5xx, a redirect, an answer that cannot be read).
     """
-    return CallFailed(seen.provider, _kind(seen), status=seen.status, retry_after=seen.retry_after)
+    return CallFailed(
+        seen.provider,
+        _kind(seen),
+        status=seen.status,
+        retry_after=seen.retry_after,
+        garbled=seen.garbled,
+    )
 
 
 def _kind(seen: Sighting) -> FailureKind:

@@ -70,6 +70,7 @@ class GuardedCalls:
         try:
             answer = await _within(provider, call, timeout)
         except CallFailed as failure:
+            log.warning("a call of %s failed: %s", self._job.job_id, failure)
             self._count(provider, failure.kind.value, started)
             await reach(Point.LIMITS_AFTER_FAILED_CALL)
             raise await self._failed(admitted, reservation, failure) from None

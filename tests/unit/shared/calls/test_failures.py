@@ -45,3 +45,11 @@ def test_a_failure_keeps_status_and_retry_after_and_says_them_in_our_words() -> 
 
 def test_every_failure_but_a_refusal_speaks_of_the_providers_health() -> None:
     assert [kind for kind in K if not CallFailed("video", kind).outage] == [K.REJECTED]
+
+
+def test_an_answer_that_cannot_be_read_is_told_from_none() -> None:
+    assert str(classify(Sighting(provider="openai"))) == "openai: unclear (no answer)."
+    garbled = "openai: unclear (an answer that cannot be read)."
+    assert str(classify(Sighting(provider="openai", garbled=True))) == garbled
+    told = "openai: unclear (an answer that cannot be read, status 200)."
+    assert str(classify(Sighting(provider="openai", status=200, garbled=True))) == told

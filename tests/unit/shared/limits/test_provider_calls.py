@@ -134,6 +134,15 @@ async def test_a_refusal_of_the_request_is_a_healthy_providers_answer(given: Set
     assert (await given.world.breakers.load("openai")).breaker == CLOSED
 
 
+async def test_a_failure_is_logged_with_provider_status_and_job(
+    given: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
+    failure = CallFailed("openai", FailureKind.UNCLEAR, status=502)
+    with pytest.raises(CallFailed):
+        await given.run(failure)
+    assert f"a call of {given.job.job_id} failed: openai: unclear (status 502)." in caplog.messages
+
+
 async def test_a_probe_in_vain_is_told_as_one_with_the_end_of_the_rest(given: Setting) -> None:
     await given.fail(times=2)
     given.world.clock.advance(15)
