@@ -1,7 +1,8 @@
 """A person's look at a result before it is published, for tasks with `publish = "after_review"`.
 
 Until then the result and its announcement are withheld. The verdict, the announcement and the decision are
-one batch; the open row stands before it, so that the sweep sees to what a crash leaves untold.
+one batch; an open row stands before it, so that the sweep sees to what a crash leaves untold. It is the row
+of the next release, which the job will never reach: a worker that finishes late removes only this release's.
 """
 
 from typing import ClassVar
@@ -74,7 +75,7 @@ async def _write(
     job = snapshot.job.changed(now, review=verdict)
     announced = outbox_rows(services, job)
     if announced:
-        await services.open_index.put(job.job_id, job.release)
+        await services.open_index.put(job.job_id, job.release + 1)
     await reach(Point.REVIEW_BEFORE_BATCH)
     action = "approve" if verdict is Review.APPROVED else "reject"
     words = {"action": action} | said(decision, request_hash)
@@ -99,7 +100,7 @@ async def _tell(services: Services, job: Job) -> None:
     """Have a message deliver what is owed; the open row again, should the sweep have taken it meanwhile."""
     if await owed(services, job) is None:
         return
-    await services.open_index.put(job.job_id, job.release)
+    await services.open_index.put(job.job_id, job.release + 1)
     await come_again(services, job, "approved")
     await reach(Point.REVIEW_AFTER_NUDGE)
 

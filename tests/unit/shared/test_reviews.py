@@ -65,8 +65,10 @@ async def test_an_approval_has_the_success_announced_by_a_message(world: World, 
     assert world.notifier.tellings == [], "a request must not wait for a receiver"
     await run_messages(services, world)
     assert world.notifier.ids() == [f"{job.job_id}-0-succeeded"]
-    assert world.open.keys() == set()
     assert await events(world, job) == ["approved", "notified"]
+    world.clock.advance(timedelta(minutes=3))
+    await Sweep(services).run()
+    assert world.open.keys() == set()
 
 
 async def test_a_rejection_is_announced_to_nobody(world: World, services: Services) -> None:
@@ -158,6 +160,19 @@ async def test_a_kill_is_made_good_by_the_sweep_or_the_operators_repeat(
         await run_messages(services, world)
     assert world.notifier.ids() == [f"{job.job_id}-0-succeeded"]
     assert world.open.keys() == set()
+
+
+async def test_a_worker_that_finishes_late_does_not_keep_an_approval_from_being_announced(
+    world: World, services: Services
+) -> None:
+    job = await pending_job(world)
+    async with killed_at(Point.REVIEW_AFTER_BATCH):
+        await review(services, job.job_id, DECISION, Review.APPROVED)
+    await world.open.remove(job.job_id, job.release)  # the last step of the worker that had the job
+    world.clock.advance(timedelta(minutes=3))
+    await Sweep(services).run()
+    await run_messages(services, world)
+    assert world.notifier.ids() == [f"{job.job_id}-0-succeeded"]
 
 
 async def test_while_the_bus_is_away_the_sweep_sees_to_the_announcement(
