@@ -77,7 +77,8 @@ def admit(
     if (message.release, message.turn) < (job.release, job.turn):
         return Stale()
     if job.state is JobState.DEAD:
-        return AlreadyDead()
+        # With its case filed, nothing is left to do but what is still to be told.
+        return Finished() if job.case_filed else AlreadyDead()
     if job.state is JobState.RUNNING and job.lease is not None and job.lease.until > now:
         return NotYet(job.lease.until)
     if job.not_before is not None and now + EARLY_TOLERANCE < job.not_before:
@@ -103,7 +104,7 @@ def _crashed(job: Job, now: datetime, crashes: int, worker: str, app_version: st
     if job.open_effects:
         text += f" The outcome of {', '.join(job.open_effects)} is not known."
     failure = Failure(
-        code="crashed",
+        code="outcome_unknown" if job.open_effects else "crashed",
         category=Category.RECONCILE if job.open_effects else Category.CRASHED,
         message=text,
         at=now,

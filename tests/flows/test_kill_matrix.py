@@ -99,6 +99,23 @@ class Matrix:
                 once_asked()
             self.flow.decide_until_accepted(job_id, "reconcile", key, effect=effect["action"], **word)
 
+    def cancel(self, job_id: str) -> None:
+        """Ask until it is answered, as somebody who wants it."""
+        body = json.dumps({"operator": "on-call", "reason": "not needed"}).encode()
+        headers = {"x-functions-key": self.flow.stack.operator_key, "Content-Type": "application/json"}
+        until = time.monotonic() + PATIENCE_SECONDS
+        while (reply := self.flow.call("POST", f"/api/jobs/{job_id}/cancel", body, headers)).status not in (
+            200,
+            202,
+        ):
+            assert time.monotonic() < until, reply
+            time.sleep(0.1)
+        self.cancelled.add(job_id)
+
+    def settle_all(self) -> dict[str, Any]:
+        """Every job so far, at its end."""
+        return {job_id: self.settle(job_id) for job_id in self.jobs}
+
     def settle(self, job_id: str) -> Any:
         """Bring the job to its end, as an operator who tells the truth."""
         for _ in range(10):
@@ -114,7 +131,7 @@ class Matrix:
                 lambda known=job: self.job(job_id).get("release", 0) > known["release"],  # type: ignore[misc]
                 f"the next release of {job_id}",
             )
-        raise AssertionError(f"{job_id} never ends")
+        raise AssertionError(f"{job_id} never ends: {json.dumps(job)}")
 
     def happened(self, job_id: str, action: str) -> list[str]:
         """The keys under which the outside did this for the job."""
@@ -138,7 +155,7 @@ class Matrix:
 
 
 @contextmanager
-def running_matrix(folder: Path) -> Iterator[Matrix]:
+def running_matrix(folder: Path, *, proxied: bool = False) -> Iterator[Matrix]:
     with Outside() as outside:
         outside.configure(find_lag_seconds=LAG_SECONDS / 2)
         pipeline = folder.with_name(f"{folder.name}-pipeline.toml")
@@ -150,7 +167,11 @@ def running_matrix(folder: Path) -> Iterator[Matrix]:
             "NOTIFY_SECRET": "whsec_" + base64.b64encode(b"an invented secret of 32 bytes!!").decode(),
         }
         stack = flow_stack(
-            folder, pipeline=pipeline, settings=settings, plugins=("tests.support.three_effects",)
+            folder,
+            pipeline=pipeline,
+            settings=settings,
+            proxied=proxied,
+            plugins=("tests.support.three_effects",),
         )
         with stack:
             yield Matrix(Flow(stack), outside)
@@ -180,6 +201,9 @@ allowed_hosts = ["{host}"]
 [providers.openai]
 failures = 1
 rest = { base = "200ms", factor = 1, cap = "200ms" }
+
+[providers.videos]
+failures = 1000
 
 [tasks.generate_video]
 attempt_timeout = "4s"
@@ -222,28 +246,24 @@ def _kill_the_decision(matrix: Matrix, point: Point) -> None:
 
 
 def _kill_a_cancel(matrix: Matrix, point: Point) -> None:
-    """Of a job that waits, or (where the flag is wanted) of one that runs."""
-    running = point in {Point.CANCEL_AFTER_FLAG, Point.WORKER_BEFORE_CANCELLED, Point.WORKER_AFTER_CANCELLED}
-    if running:
-        matrix.flow.failpoints.hold(Point.EFFECT_BEFORE_INTENT)
-    job_id = matrix.deliver()
-    matrix.cancelled.add(job_id)
-    if running:
-        matrix.flow.failpoints.wait_held(Point.EFFECT_BEFORE_INTENT)
+    """Of a job that waits for its next turn."""
+    job_id = matrix.deliver(blind=[{"status": 429, "retry_after": 600}])
+    matrix.wait_status(job_id, "retry_scheduled")
     matrix.flow.failpoints.kill(point)
-    body = json.dumps({"operator": "on-call", "reason": "not needed"}).encode()
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        headers = {"x-functions-key": matrix.flow.stack.operator_key, "Content-Type": "application/json"}
-        reply = matrix.flow.call("POST", f"/api/jobs/{job_id}/cancel", body, headers)
-        if reply.status in (200, 202):
-            break
-        assert time.monotonic() < until, reply
-        time.sleep(0.1)
-    if running:
-        matrix.flow.failpoints.clear() if matrix.flow.failpoints.fired(point) else (
-            matrix.flow.failpoints.release(Point.EFFECT_BEFORE_INTENT)
-        )
+    matrix.cancel(job_id)
+
+
+def _kill_the_cancel_of_a_running_job(matrix: Matrix, point: Point) -> None:
+    """The job stands before an effect; its worker finds the flag when it is let go, or its time is up."""
+    failpoints = matrix.flow.failpoints
+    matrix.settle_all()
+    failpoints.hold(Point.EFFECT_BEFORE_INTENT)
+    job_id = matrix.deliver()
+    failpoints.wait_held(Point.EFFECT_BEFORE_INTENT)
+    failpoints.kill(point)
+    matrix.cancel(job_id)
+    if not failpoints.fired(point):
+        failpoints.release(Point.EFFECT_BEFORE_INTENT)
 
 
 def _kill_around_a_second_telling(matrix: Matrix, point: Point) -> None:
@@ -255,6 +275,7 @@ def _kill_around_a_second_telling(matrix: Matrix, point: Point) -> None:
 def _kill_around_a_spent_message(matrix: Matrix, point: Point) -> None:
     """A second message while the first one's job runs is put off: that is the nudge."""
     failpoints = matrix.flow.failpoints
+    matrix.settle_all()
     failpoints.hold(Point.EFFECT_BEFORE_INTENT)
     job_id = matrix.deliver()
     failpoints.wait_held(Point.EFFECT_BEFORE_INTENT)
@@ -266,12 +287,13 @@ SCENARIOS: dict[Point, Callable[[Matrix, Point], None]] = {
     Point.WORKER_AFTER_NUDGE: _kill_around_a_spent_message,
     Point.WORKER_BEFORE_DEAD: _kill_where_a_person_must_decide,
     Point.WORKER_AFTER_DEAD: _kill_where_a_person_must_decide,
-    Point.WORKER_BEFORE_CANCELLED: _kill_a_cancel,
-    Point.WORKER_AFTER_CANCELLED: _kill_a_cancel,
     Point.NOTIFY_AFTER_PUT_OFF: _kill_around_a_second_telling,
     Point.NOTIFY_AFTER_NUDGE: _kill_around_a_second_telling,
     **{point: _kill_the_decision for point in MATRIX if point.name.startswith("RECONCILE_")},
     **{point: _kill_a_cancel for point in MATRIX if point.name.startswith("CANCEL_")},
+    Point.CANCEL_AFTER_FLAG: _kill_the_cancel_of_a_running_job,
+    Point.WORKER_BEFORE_CANCELLED: _kill_the_cancel_of_a_running_job,
+    Point.WORKER_AFTER_CANCELLED: _kill_the_cancel_of_a_running_job,
 }
 """Points that a job on its usual way does not come to."""
 
@@ -279,10 +301,11 @@ SCENARIOS: dict[Point, Callable[[Matrix, Point], None]] = {
 def test_kills_at_every_point_double_and_lose_nothing(
     matrix: Matrix, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for point in MATRIX:
+    for number, point in enumerate(MATRIX):
+        print(f"{number:3d} {point}", flush=True)
         SCENARIOS.get(point, _kill_on_the_way)(matrix, point)
         matrix.wait_fired(point)
-    ended = {job_id: matrix.settle(job_id) for job_id in matrix.jobs}
+    ended = matrix.settle_all()
     doubled, counted = matrix.doubled(), matrix.outside.effects()
     lost = [
         f"{job_id} {action}"

@@ -22,26 +22,26 @@ from shared.effects.contract import Done, EffectContract
 from shared.errors import TransientError
 from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
 
+RESTING, ROBUST = "openai", "videos"
+"""Names that pipeline.toml knows, so that it can say how soon they rest."""
 CALL = timedelta(seconds=2)
 LONGEST_ANSWER = 64 * 1024
 LAG_SECONDS = 1.0
 KEYED = EffectContract(
-    action="keyed", provider="keyed", version=1, call_timeout=CALL, key_window=timedelta(hours=1)
+    action="keyed", provider=ROBUST, version=1, call_timeout=CALL, key_window=timedelta(hours=1)
 )
 FINDABLE = EffectContract(
     action="findable",
-    provider="findable",
+    provider=ROBUST,
     version=1,
     call_timeout=CALL,
     lookup_lag=timedelta(seconds=LAG_SECONDS),
 )
-BLIND = EffectContract(action="blind", provider="blind", version=1, call_timeout=CALL)
+BLIND = EffectContract(action="blind", provider=ROBUST, version=1, call_timeout=CALL)
 SHAKY = EffectContract(
-    action="shaky", provider="keyed", version=1, call_timeout=CALL, key_window=timedelta(hours=1)
+    action="shaky", provider=ROBUST, version=1, call_timeout=CALL, key_window=timedelta(hours=1)
 )
 WAIT_SECONDS = 1.0
-RESTING = "openai"
-"""A provider that pipeline.toml may say how to rest."""
 
 
 @dataclass(frozen=True, slots=True)
