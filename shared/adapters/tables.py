@@ -92,6 +92,8 @@ class Table:
 
     async def transact(self, changes: Sequence[Change]) -> Written:
         """Apply all or none. Raises Answered 404, 409 or 412 when a condition does not hold."""
+        if len(changes) == 1 and not changes[0].create:
+            return await self._write(changes[0])
         date = _DateHook()
         operations = [_operation(change) for change in changes]
         results = await self._call(
@@ -99,6 +101,22 @@ class Table:
             {NOT_FOUND, CONFLICT, CHANGED},
         )
         return Written(etag=str(results[0]["etag"]), written_at=date.time())
+
+    async def _write(self, change: Change) -> Written:
+        """One change alone, which as a transaction costs the SDK three times as much.
+
+        Not for what is to be created: the SDK keeps back the code of a missing table there.
+        """
+        date, columns = _DateHook(), dict(change.columns)
+        hooked: dict[str, Any] = {"raw_response_hook": date}
+
+        def work(table: TableClient) -> Awaitable[Mapping[str, Any]]:
+            if change.etag is None:
+                return table.upsert_entity(columns, mode=UpdateMode.REPLACE, **hooked)
+            return table.update_entity(columns, mode=UpdateMode.MERGE, **_condition(change.etag), **hooked)
+
+        written = await self._call(work, {NOT_FOUND, CONFLICT, CHANGED})
+        return Written(etag=str(written["etag"]), written_at=date.time())
 
     async def create(self, columns: Columns) -> str | None:
         """The new entity's ETag; None when it exists (also by this very call, if its answer was lost)."""
