@@ -13,6 +13,7 @@ from shared.ports import Snapshot
 CRASH_LIMIT = 5
 # Storage tells its time in whole seconds, so a message on time may look early by up to one.
 EARLY_TOLERANCE = timedelta(seconds=1.5)
+OVERTOOK_PAUSE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ def admit(
         # With its case filed, nothing is left to do but what is still to be told.
         return Finished() if job.case_filed else AlreadyDead()
     if job.state is JobState.RUNNING and job.lease is not None and job.lease.until > now:
-        return NotYet(job.lease.until)
+        # Who sends the next turn writes it a moment later: a message that came first need not wait long.
+        overtook = message.turn > job.turn
+        return NotYet(min(job.lease.until, now + OVERTOOK_PAUSE) if overtook else job.lease.until)
     if job.not_before is not None and now + EARLY_TOLERANCE < job.not_before:
         return NotYet(job.not_before)
     crashes = job.crashes + (job.state is JobState.RUNNING)

@@ -10,6 +10,7 @@ from shared.messages import JobMessage
 from shared.ports import Snapshot
 from shared.worker.admission import (
     CRASH_LIMIT,
+    OVERTOOK_PAUSE,
     Admission,
     AlreadyDead,
     Claimable,
@@ -69,6 +70,14 @@ def test_a_live_lease_is_waited_for_whatever_the_crash_count() -> None:
     job: dict[str, Any] = {"state": JobState.RUNNING, "lease": LIVE, "crashes": CRASH_LIMIT}
     assert admitted(**job) == NotYet(LIVE.until)
     assert admitted(**job, message_turn=1) == NotYet(LIVE.until)
+
+
+def test_a_turn_that_comes_before_it_is_written_looks_again_soon() -> None:
+    """Its sender holds the lease, and is about to write it."""
+    long = Lease(token="other", until=START + timedelta(minutes=3))
+    job: dict[str, Any] = {"state": JobState.RUNNING, "lease": long}
+    assert admitted(**job, message_turn=1) == NotYet(START + OVERTOOK_PAUSE)
+    assert admitted(**job, message_turn=0) == NotYet(long.until)
 
 
 def test_a_message_before_its_time_waits() -> None:
