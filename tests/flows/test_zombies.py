@@ -214,10 +214,10 @@ attempt_timeout = "9s"
 
 [tasks.generate_video.retry]
 attempts = 9
-backoff = ["200ms"]
+backoff = ["1s"]
 
 [tasks.generate_video.poll]
-backoff = ["300ms"]
+backoff = ["1s"]
 
 [tasks.summarize_document]
 attempt_timeout = "90s"

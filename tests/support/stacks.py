@@ -22,6 +22,7 @@ def flow_stack(
     proxied: bool = False,
     worker: WorkerKind | None = None,
     plugins: tuple[str, ...] = (),
+    http_port: int | None = None,
 ) -> Stack:
     """A stack not yet started (use it in `with`), with failpoints, its data and logs under `folder`.
 
@@ -35,6 +36,7 @@ def flow_stack(
             extra_settings=settings or {},
             failpoints=True,
             plugins=plugins,
+            http_port=http_port,
             proxied=proxied,
             worker_python=host_worker.python_for(worker),
         )
