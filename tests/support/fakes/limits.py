@@ -71,6 +71,10 @@ class FakeBudgetStore(_Versions):
                 self._rows[counter, one.shard.number] = (to_text(one.shard), self._next())
         return True
 
+    def counters(self) -> set[str]:
+        """Every counter that was written, for assertions."""
+        return {counter for counter, _ in self._rows}
+
     def spent(self, counter: str) -> tuple[int, int]:
         """Tokens and micros of a counter, for assertions."""
         shards = [from_text(Shard, text) for (of, _), (text, _) in self._rows.items() if of == counter]

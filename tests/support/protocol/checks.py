@@ -1,15 +1,15 @@
-"""What must hold: at each effect, and once everything has settled."""
+"""What must hold once everything has settled."""
 
 import hashlib
 from collections import Counter
-from typing import Any
 
 from shared.deadletters.filing import fingerprint_of
 from shared.finishing import decision_key
-from shared.jobs import FINAL, TRANSITIONS, Job, JobState
+from shared.jobs import Job, JobState
+from shared.notify.announcement import OutboxState
+from shared.notify.outbox import WITHHELD, outbox_key
 from shared.ports import CaseState, RowKind
 from tests.support.fakes import World
-from tests.support.protocol.gates import current
 
 CRASHES = 5
 
@@ -21,53 +21,6 @@ class Broken(AssertionError):
 def demand(condition: bool, text: str) -> None:
     if not condition:
         raise Broken(text)
-
-
-class Watcher:
-    """Looks at each effect on the rows: transitions, fencing, and the open index."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._old: Job | None = None
-        self._claimants: dict[tuple[str, int], object] = {}
-        self.accepted: set[str] = set()
-        self.problems: list[str] = []
-
-    def before(self, name: str, args: tuple[Any, ...]) -> None:
-        if name == "jobs.commit":
-            self._old = self._world.jobs.job(args[1].job_id)
-
-    def after(self, name: str, args: tuple[Any, ...]) -> None:
-        if name == "jobs.commit":
-            assert self._old is not None
-            self._commit(self._old, args[1])
-        if name in {"jobs.commit", "open.remove"}:
-            self._open_rows()
-
-    def _commit(self, old: Job, new: Job) -> None:
-        if new.state is not old.state:
-            self._demand(new.state in TRANSITIONS[old.state], f"{old.state} became {new.state}")
-        self._demand(old.state not in FINAL, f"a {old.state} job was written again")
-        self._demand((new.release, new.turn) >= (old.release, old.turn), "release or turn went back")
-        self._demand(new.claim >= old.claim, "the claim went back")
-        flagged = old.cancel_requested is not new.cancel_requested
-        if new.state is JobState.RUNNING and not (old.state is JobState.RUNNING and new.claim == old.claim):
-            self._demand(new.claim == old.claim + 1, "a claim did not count up")
-            self._claimants[new.job_id, new.claim] = current()
-        elif old.state is JobState.RUNNING and new.claim == old.claim and not flagged:
-            claimant = self._claimants[old.job_id, old.claim]
-            self._demand(claimant is current(), "an outcome was written under another's claim")
-
-    def _open_rows(self) -> None:
-        """No accepted job is without its open row before it is final or its case filed."""
-        keys = self._world.open.keys()
-        for job in self._world.jobs.all_jobs():
-            listed = job.final or job.case_filed or (job.job_id, job.release) in keys
-            self._demand(listed or job.job_id not in self.accepted, f"{job.state} without an open row")
-
-    def _demand(self, condition: bool, text: str) -> None:
-        if not condition:
-            self.problems.append(text)
 
 
 async def check_settled(world: World, accepted: set[str], *, sweeping: bool = True) -> None:
@@ -130,3 +83,19 @@ async def _check_cases(world: World, jobs: dict[str, Job], sweeping: bool) -> No
         group = world.groups.group(case.fingerprint)
         demand(group is not None and group.count == counts[case.fingerprint], "a group counts wrongly")
         demand(not sweeping or (group is not None and group.alerted), "a kind of failure was never told")
+
+
+async def check_told(world: World) -> None:
+    """Raises Broken unless every end that is to be announced was, or was given up. For told sources."""
+    for job in world.jobs.all_jobs():
+        row = await world.jobs.row(job.job_id, RowKind.OUTBOX, outbox_key(job.release))
+        published = job.state is JobState.SUCCEEDED and job.review not in WITHHELD
+        demand(row is not None or not (published or job.state is JobState.DEAD), f"{job.job_id} is not told")
+        demand(row is None or row.data["state"] != OutboxState.OWED, f"{job.job_id} is still to be told")
+
+
+def check_budgets(world: World, limits: dict[str, int]) -> None:
+    """Raises Broken if more was spent than allowed. `limits` are in tokens, by the counter's kind."""
+    for counter in world.budgets.counters():
+        spent, limit = world.budgets.spent(counter)[0], limits[counter.partition(":")[0]]
+        demand(spent <= limit, f"{spent} of {limit} tokens are spent in {counter}")

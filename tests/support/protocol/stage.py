@@ -1,30 +1,50 @@
 """The stage of a trace: the functions that run, gate by gate, the messages they hold, and the time."""
 
 import asyncio
-import random
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any
 
 from shared.deadletters.refusals import Refusal
 from shared.errors import AfterhookError
-from tests.support.fakes import FakeRandomness, World
+from tests.support.fakes import FakeClock, FakeRandomness, World
+from tests.support.fakes.time import START
 from tests.support.protocol.broker import Held, ModelBroker
+from tests.support.protocol.chance import Chance
 from tests.support.protocol.checks import Broken, demand
 from tests.support.protocol.gates import Gate, GatedClock, Invocation, Killed, Verdict
 
+HTTP = frozenset({"webhook", "callback", "resubmit", "close", "reconcile", "review", "cancel"})
 HTTP_LIMIT = timedelta(seconds=230)  # the platform answers no later, and gives the request up
-LONGEST_RUN = 12  # gates
+LONGEST_RUN = 60  # gates
+PACES = (0.4, 0.15, 0.05)  # of the traces: in slow ones functions interleave more, in fast ones more happens
 SPINS_A_GATE = 3
 SPINS = 8  # turns of the event loop after which whatever one gate let go has come to rest
+
+
+class TraceLoop(asyncio.SelectorEventLoop):
+    """An event loop whose timers run by the clock of the trace, or never, if it is not `timed`.
+
+    With timers a process that was frozen finds first of all that its time is up; without them it goes on.
+    """
+
+    def __init__(self, clock: FakeClock, *, timed: bool) -> None:
+        super().__init__()
+        self._clock = clock
+        self._timed = timed
+
+    def time(self) -> float:
+        return (self._clock.now() - START).total_seconds() if self._timed else 0.0
 
 
 class Stage:
     """One thing happens at a time; `chance` decides which function takes the next step."""
 
-    def __init__(self, seed: int, outages: float) -> None:
-        self._chance = random.Random(seed)
+    def __init__(self, chance: Chance, outages: float, seed: int = 0) -> None:
+        self._chance = chance
         self._outages = outages
+        self._pace = chance.choice(PACES)
+        self._planted: list[tuple[int, Verdict]] = []
         self._clock = GatedClock()
         self.world = World(clock=self._clock, randomness=FakeRandomness(seed))
         self._broker = ModelBroker(self.world.bus, self._clock)
@@ -48,11 +68,14 @@ class Stage:
                     self._broker.renew(message, lock)
             self._broker.take_in()
         for invocation in list(self._live):
-            if (
-                invocation.kind in {"webhook", "resubmit", "close", "reconcile", "cancel"}
-                and self._clock.now() - invocation.started_at > HTTP_LIMIT
-            ):
+            if invocation.kind in HTTP and self._clock.now() - invocation.started_at > HTTP_LIMIT:
                 self._end(invocation)
+
+    def _put_to_sleep(self, invocation: Invocation, seconds: float) -> None:
+        self._note(
+            f"{invocation.name} is frozen for {seconds} s at {[gate.name for gate in invocation.gates]}"
+        )
+        invocation.frozen_until = self._clock.now() + timedelta(seconds=seconds)
 
     def _end(self, invocation: Invocation) -> None:
         self._note(f"{invocation.name} is killed at {[gate.name for gate in invocation.gates]}")
@@ -75,18 +98,28 @@ class Stage:
             return False
         self._calm = calm
         invocation, gate = self._chance.choice(gates)
-        invocation.judge = self._judge
         # Some functions are much faster than others.
-        invocation.credit = credit = min(int(self._chance.expovariate(0.4)), LONGEST_RUN)
+        await self._open(invocation, gate, min(int(self._chance.expovariate(self._pace)), LONGEST_RUN))
+        return True
+
+    async def _open(self, invocation: Invocation, gate: Gate, credit: int) -> None:
+        """Let it through this gate, and through `credit` more."""
+        invocation.judge = self._judge
+        invocation.credit = credit
         gate.opened.set_result(self._judge(invocation, gate.name, gate.fallible))
         await self._rest(invocation, SPINS + SPINS_A_GATE * credit)
         invocation.credit = 0
-        return True
 
     def _judge(self, invocation: Invocation, gate: str, fallible: bool) -> Verdict:
         """What happens to the invocation at this gate."""
         verdict = Verdict.GO
-        if fallible and not self._calm and self._chance.random() < self._outages:
+        if fallible and self._planted:
+            after, planted = self._planted.pop()
+            if after > 0:
+                self._planted.append((after - 1, planted))
+            else:
+                verdict = planted
+        elif fallible and self._outages and not self._calm and self._chance.random() < self._outages:
             verdict = self._chance.choice([Verdict.FAIL, Verdict.FAIL, Verdict.CONFLICT])
         self._note(f"{invocation.name}: {gate}", verdict)
         return verdict
@@ -108,6 +141,8 @@ class Stage:
         error = invocation.task.exception()
         delivery = self._deliveries.pop(invocation, None)
         self._note(f"{invocation.name} ends{f' with {error!r}' if error else ''}")
+        if error is not None and not isinstance(error, Exception | Killed):
+            raise error  # whoever gives the choices wants the trace to end
         if error is not None and not isinstance(error, AfterhookError | Killed):
             raise Broken(f"{invocation.name} failed with {error!r}") from error
         if delivery is None:
@@ -130,7 +165,7 @@ class Stage:
     def _note(self, text: str, verdict: Verdict = Verdict.GO) -> None:
         self._trace.append((self._clock.now(), text, verdict))
 
-    def told(self) -> str:
+    def told_so_far(self) -> str:
         """The trace so far, a line for each thing that happened."""
         return "\n".join(
             f"{at:%H:%M:%S} {text}{'' if verdict is Verdict.GO else f' ({verdict.name})'}"

@@ -1,0 +1,89 @@
+"""What the adversary does to the functions that run and the messages that lie in the queue."""
+
+from tests.support.protocol.gates import Killed, current, pass_gate
+from tests.support.protocol.players import Players
+
+LONGER_THAN_A_LEASE = 95
+
+
+class Adversary(Players):
+    """Each of its moves may happen at any time."""
+
+    _froze = False
+
+    async def at_point(self, point: str) -> None:
+        """A function has come to a failpoint: it may be aimed at."""
+        await pass_gate(point)
+        invocation = current()
+        if invocation is None or self.outside.calm:
+            return
+        plan = self._plan
+        if point in plan.kill_at and self._chance.random() < plan.aim:
+            self.aimed_kills[point] += 1
+            self._end(invocation)
+            raise Killed
+        if point in plan.freeze_at and not self._froze and self._chance.random() < plan.aim:
+            self._froze = True
+            invocation.credit = 0
+            self._put_to_sleep(invocation, 2 * LONGER_THAN_A_LEASE)
+            self._advance(LONGER_THAN_A_LEASE)
+            await pass_gate(f"{point}, frozen")
+
+    async def pass_time(self) -> None:
+        longest = self._chance.choice([2, 10, 40, 150])
+        self._advance(self._chance.uniform(0, longest))
+
+    async def kill(self) -> None:
+        if not self._live:
+            return
+        victims = self._live if self._chance.random() < 0.2 else [self._chance.choice(self._live)]
+        for victim in list(victims):
+            self._end(victim)
+        await self._rest()
+
+    async def freeze(self) -> None:
+        if self._live:
+            workers = [each for each in self._live if each.kind == "work"]
+            victim = self._chance.choice(workers or self._live)
+            self._put_to_sleep(victim, self._chance.choice([30, 100, 300]))
+            if self._chance.random() < 0.5:
+                self._advance(LONGER_THAN_A_LEASE)
+
+    async def lose_lock(self) -> None:
+        if self._deliveries:
+            invocation = self._chance.choice(list(self._deliveries))
+            message, lock = self._deliveries[invocation]
+            self._note(f"{invocation.name} loses its lock")
+            self._lost.add(invocation)
+            self._broker.abandon(message, lock)
+
+    async def copy(self) -> None:
+        ready = self._broker.ready(dead=False)
+        if ready:
+            message = self._chance.choice(ready)
+            self._note(f"{message.message_id} is doubled")
+            self._broker.copy(message)
+
+    async def expire(self) -> None:
+        ready = self._broker.ready(dead=False)
+        if ready:
+            message = self._chance.choice(ready)
+            self._note(f"{message.message_id} expires")
+            self._broker.expire(message)
+
+    @property
+    def away(self) -> bool:
+        """Whether an outage lasts."""
+        return self.world.jobs.down or self.world.blobs.down or self.world.bus.down
+
+    async def toggle_outage(self) -> None:
+        world = self.world
+        if self.away:
+            world.storage_down(False)
+            world.bus.down = False
+        else:
+            kind = self._chance.choice(["storage", "blobs", "bus", "both"])
+            world.storage_down(kind in {"storage", "both"})
+            world.blobs.down = kind in {"storage", "blobs", "both"}
+            world.bus.down = kind in {"bus", "both"}
+        self._note(f"storage down: {self.world.jobs.down}, bus down: {self.world.bus.down}")
