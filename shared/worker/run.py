@@ -160,8 +160,10 @@ class Worker:
     async def _claim(self, snapshot: Snapshot, job: Job) -> Snapshot:
         """Write the claim. Where its answer was lost, the row says whether it is ours."""
         services = self._services
+        # Looks at a long wait are not told one by one: the timeline must not grow with them.
+        rows = [] if job.waits else [services.timeline(job, "started")]
         try:
-            return await services.jobs.commit(snapshot, job, [services.timeline(job, "started")])
+            return await services.jobs.commit(snapshot, job, rows)
         except StorageUnavailable:
             reread = await services.jobs.load(job.job_id)
             if reread is None or job.lease is None or not _holds(reread.job, job.lease.token):

@@ -27,7 +27,7 @@ PROCESSES, AT_ONCE = 4, 16
 SEVERAL = 60
 OUTAGE = timedelta(hours=1)
 CALL_SECONDS = 2.0
-TICK_SECONDS = 0.25
+TICK_SECONDS = 1.0
 BACK = START + OUTAGE
 PROVIDER = "openai"
 KEYED = EffectContract(
@@ -109,16 +109,15 @@ class Fleet:
             for sent in self.world.bus.take_due():
                 await self._room.acquire()
                 running.add(asyncio.create_task(self._deliver(sent)))
-            dues = [max(sent.sent_at, sent.at or START) for sent in self.world.bus.waiting()]
-            rest = min((due - self.clock.now() for due in dues), default=OUTAGE).total_seconds()
-            ended, _ = await asyncio.wait(
-                running or {asyncio.create_task(asyncio.sleep(rest))},
-                timeout=max(rest, TICK_SECONDS),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            for task in ended:
-                running.discard(task)
+            await asyncio.sleep(TICK_SECONDS if running else self._rest())
+            for task in [task for task in running if task.done()]:
+                running.remove(task)
                 task.result()  # a message that belongs in the dead-letter queue fails the test
+
+    def _rest(self) -> float:
+        """Seconds until the next message is due."""
+        dues = [max(sent.sent_at, sent.at or START) for sent in self.world.bus.waiting()]
+        return max(TICK_SECONDS, (min(dues) - self.clock.now()).total_seconds()) if dues else 0.0
 
     async def _deliver(self, sent: Sent) -> None:
         self.handled += 1
