@@ -118,6 +118,7 @@ class Matrix:
 
     def settle(self, job_id: str) -> Any:
         """Bring the job to its end, as an operator who tells the truth."""
+        job: Any = None
         for _ in range(10):
             job = self.wait_status(job_id, "succeeded", "cancelled", "dead")
             if job["status"] != "dead":
@@ -200,7 +201,7 @@ allowed_hosts = ["{host}"]
 
 [providers.openai]
 failures = 1
-rest = { base = "200ms", factor = 1, cap = "200ms" }
+rest = { base = "2s", factor = 1, cap = "2s" }
 
 [providers.videos]
 failures = 1000
