@@ -4,6 +4,7 @@ import pytest
 
 from shared.failpoints import Point
 from tests.flows import (
+    test_kill_matrix,
     test_kills_deadletters,
     test_kills_intake,
     test_kills_notify,
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.flows
 
 def test_every_point_is_killed_at_somewhere() -> None:
     killed = {
+        *test_kill_matrix.MATRIX,
         *test_kills_intake.POINTS,
         *test_kills_worker.SUCCEEDING,
         *test_kills_worker.RETRYING,

@@ -17,13 +17,17 @@ from tests.flows.driver import (
 
 pytestmark = [pytest.mark.flows, pytest.mark.kills]
 
-RETRYING = [point for point in Point if point.name.startswith("WORKER_AFTER_TURN")]
+RETRYING = [Point.WORKER_AFTER_TURN_SENT, Point.WORKER_AFTER_TURN_WRITTEN]
 DYING = [Point.WORKER_BEFORE_DEAD, Point.WORKER_AFTER_DEAD]
 NUDGING = [Point.WORKER_AFTER_NUDGE]
 SUCCEEDING = [
-    point
-    for point in Point
-    if point.name.startswith(("WORKER_", "TASK_")) and point not in (*RETRYING, *DYING, *NUDGING)
+    Point.WORKER_BEFORE_CLAIM,
+    Point.WORKER_AFTER_CLAIM,
+    Point.TASK_RUNNING,
+    Point.WORKER_BEFORE_RESULT_BLOB,
+    Point.WORKER_AFTER_RESULT_BLOB,
+    Point.WORKER_AFTER_SUCCESS,
+    Point.WORKER_AFTER_OPEN_ROW_REMOVED,
 ]
 ATTEMPT_SECONDS = 3.0
 
