@@ -4,6 +4,7 @@ All jobs of the table are alive at the same time. The outside counts what really
 """
 
 import base64
+import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -73,9 +74,10 @@ class Scripted:
     happened: Path
     jobs: dict[str, tuple[Row, str]] = field(default_factory=dict)
     served: set[str] = field(default_factory=set)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def deliver(self, row: Row) -> None:
-        event, marker = event_id(), f"row{len(self.jobs):04d}x"
+        event, marker = event_id(), f"row{next(self.numbers):04d}x"
         source = "told" if row.called is Called.RECEIVER else "github"
         job_id = job_id_for(source, "", event)
         self.jobs[job_id] = (row, marker)
