@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from shared.acceptance import Acceptor
 from shared.pipeline import SourcePolicy
-from shared.ports import KeyDirectory
 from shared.preparation import Preparer
 from shared.services import Services
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
 from shared.webhooks.gate import Gate, check_size
+from shared.webhooks.key_directory import KeyDirectory
 from shared.webhooks.large_bodies import Overloaded
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import StaleTimestamp, UnknownSource, WebhookRejected

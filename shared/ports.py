@@ -243,21 +243,6 @@ class BlobStore(Protocol):
         ...
 
 
-class KeyDirectory(Protocol):
-    def readings(self, address: str) -> int:
-        """How often the keys at `address` were read by now."""
-        ...
-
-    async def keys(self, address: str, *, after: int = 0) -> Sequence[Mapping[str, Any]]:
-        """The public keys (JWKS) published at `address`, from a cache of bounded age.
-
-        With `after` those of a later reading than that one; readings are made at most once a minute, whoever
-        asks. Raises KeysUnavailable when there are none, and while there are none so new: what a copy lacks
-        may have been published since.
-        """
-        ...
-
-
 class MessageBus(Protocol):
     async def send(
         self, message: JobMessage, *, at: datetime | None = None, suffix: str | None = None

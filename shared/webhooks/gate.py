@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.pipeline import SourcePolicy
-from shared.ports import Clock, KeyDirectory, Telemetry
+from shared.ports import Clock, Telemetry
 from shared.webhooks import verification
 from shared.webhooks.base import Jwk, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
+from shared.webhooks.key_directory import KeyDirectory
 from shared.webhooks.large_bodies import aside
 from shared.webhooks.registry import scheme_named
 from shared.webhooks.rejections import BodyTooLarge, LengthRequired, MethodNotAllowed, UnknownSigningKey

@@ -19,7 +19,7 @@ from shared.adapters.key_sets import (
     LONGEST_SECONDS,
     KeySets,
 )
-from shared.ports import KeyDirectory
+from shared.webhooks.key_directory import KeyDirectory
 from shared.webhooks.secrets import KeysUnavailable, SourceNotConfigured
 from tests.support.fakes.key_sets import FakeKeySets
 from tests.support.issuer import (

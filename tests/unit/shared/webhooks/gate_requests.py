@@ -5,9 +5,9 @@ from typing import Any
 
 from devhost.senders import azure_monitor
 from shared.pipeline import SourcePolicy
-from shared.ports import KeyDirectory
 from shared.webhooks.base import WebhookRequest
 from shared.webhooks.gate import Gate
+from shared.webhooks.key_directory import KeyDirectory
 from shared.webhooks.secrets import SourceSecrets
 from tests.support.fakes import World
 from tests.support.fakes.key_sets import FakeKeySets

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from devhost.senders import event_grid, github, meta, twilio
-from shared.ports import KeyDirectory
 from shared.webhooks.base import Reply, WebhookEvent, WebhookRequest
 from shared.webhooks.github import GitHub
+from shared.webhooks.key_directory import KeyDirectory
 from shared.webhooks.large_bodies import LARGE_BODY
 from shared.webhooks.rejections import (
     BadSignature,
