@@ -87,7 +87,7 @@ class ThreeEffects:
         await self._status(context, RESTING, marker)
         await perform(KEYED, "keyed")
         found = await perform(FINDABLE, "findable")
-        if time.time() < found.data["at"] + WAIT_SECONDS:
+        if time.time() < found.data.get("at", 0.0) + WAIT_SECONDS:
             return Waiting("not_ready")
         await perform(SHAKY, "keyed")
         try:
