@@ -128,6 +128,7 @@ def change(flow: Flow, job_id: str, changed: Callable[[Job], Job]) -> Job:
     return job
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", TELLING)
 def test_a_success_is_told_whatever_dies(flow: Flow, outside: Outside, point: Point) -> None:
     flow.failpoints.kill(point)
@@ -144,6 +145,7 @@ def test_a_death_is_told_once_its_case_is_filed(flow: Flow, outside: Outside) ->
     assert_told_once(flow, outside, job_id, "job.dead")
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", RETELLING)
 def test_a_receiver_that_failed_is_told_later_whatever_dies(
     flow: Flow, outside: Outside, point: Point

@@ -64,6 +64,7 @@ def effects(flow: Flow, job_id: str) -> dict[str, tuple[str, str | None]]:
     return {effect["action"]: (effect["state"], effect.get("external_id")) for effect in shown}
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", RELEASING)
 def test_a_reconciliation_cut_off_by_a_kill_and_repeated_releases_the_job_once(
     flow: Flow, point: Point
@@ -102,6 +103,7 @@ def test_one_of_two_outcomes_cut_off_by_a_kill_and_repeated_is_recorded_once(
     assert sorted(decision["effect"] for decision in shown) == ["announce", "submit"]
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", ENDING)
 def test_a_cancel_of_a_waiting_job_cut_off_by_a_kill_and_repeated_ends_it(flow: Flow, point: Point) -> None:
     job_id, key = dead_job(flow, f"{point}-waiting"), event_id()
@@ -114,6 +116,7 @@ def test_a_cancel_of_a_waiting_job_cut_off_by_a_kill_and_repeated_ends_it(flow: 
     assert_cancelled(flow, job_id)
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", FLAGGING)
 def test_a_cancel_of_a_running_job_whose_answer_a_kill_takes_is_honoured(flow: Flow, point: Point) -> None:
     flow.failpoints.hold(Point.TASK_RUNNING)
@@ -124,6 +127,7 @@ def test_a_cancel_of_a_running_job_whose_answer_a_kill_takes_is_honoured(flow: F
     assert_cancelled(flow, job_id)
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", HONOURING)
 def test_a_worker_killed_while_it_honours_a_cancel_ends_the_job_all_the_same(
     flow: Flow, point: Point

@@ -38,6 +38,7 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
         yield running
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", SUCCEEDING)
 def test_a_worker_killed_on_the_way_to_success_leaves_one_result(flow: Flow, point: Point) -> None:
     flow.failpoints.kill(point)
@@ -46,6 +47,7 @@ def test_a_worker_killed_on_the_way_to_success_leaves_one_result(flow: Flow, poi
     assert_succeeded_once(flow, job_id)
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", RETRYING)
 def test_a_worker_killed_around_the_next_turn_neither_loses_nor_doubles_the_job(
     flow: Flow, point: Point
@@ -57,6 +59,7 @@ def test_a_worker_killed_around_the_next_turn_neither_loses_nor_doubles_the_job(
     assert_succeeded_once(flow, job_id)
 
 
+@pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", NUDGING)
 def test_a_worker_killed_between_its_nudge_and_its_return_keeps_the_only_message(
     flow: Flow, point: Point
