@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from azure.data.tables import TableServiceClient
@@ -110,7 +110,10 @@ class Campaign:
 
     def _send(self) -> None:
         """Deliver events at the rate given, and no more than so many ahead of the work."""
-        sender = Sender(self.flow)
+        with closing(Sender(self.flow)) as sender:
+            self._send_all(sender)
+
+    def _send_all(self, sender: Sender) -> None:
         while not self.over.is_set():
             with self._lock:
                 number = next(self._numbers, None)

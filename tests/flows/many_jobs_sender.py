@@ -36,6 +36,11 @@ class Sender:
             time.sleep(0.2)
         return None
 
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         if self._connection is None:
             netloc = urlsplit(self._flow.stack.url).netloc
@@ -45,6 +50,5 @@ class Sender:
             answer = self._connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException):
-            self._connection.close()
-            self._connection = None
+            self.close()
             return 0, b""
