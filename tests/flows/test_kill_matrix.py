@@ -9,6 +9,7 @@ import base64
 import itertools
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -151,8 +152,9 @@ class Matrix:
                     key for key in counted[action].by_reference if key == first or key.startswith(f"{first}:")
                 ]
                 twice += keys[1:]
-        told = counted["callback"].by_reference.items()
-        return twice + [name for name, n in told if n > len(self.jobs)]
+        # Each release of a job has one end, and whoever tells it again tells it under the same id.
+        told = Counter(name.rpartition("-")[0] for name in counted["callback"].by_key)
+        return twice + [release for release, ends in told.items() if ends > 1]
 
 
 @contextmanager
