@@ -11,6 +11,7 @@ from shared.calls.failures import CallFailed, FailureKind
 from shared.calls.resting import RESTING, TriedInVain
 from shared.errors import (
     AfterhookError,
+    DeliveryUnfit,
     JobCancelled,
     OutcomeUnknownError,
     PermanentError,
@@ -111,7 +112,7 @@ def _category(error: AfterhookError) -> Category:
             return Category.FIX_INPUT
         case BudgetExceeded():
             return Category.BUDGET
-        case TaskFailed() | UnknownTask():
+        case TaskFailed() | UnknownTask() | DeliveryUnfit():
             return Category.MANUAL_REVIEW
         case PermanentError():
             return Category.FIX_INPUT

@@ -45,6 +45,12 @@ class PermanentError(AfterhookError):
     code: ClassVar[str] = "permanent"
 
 
+class DeliveryUnfit(PermanentError):
+    """What a provider delivered cannot be used; the input is not to blame."""
+
+    code: ClassVar[str] = "delivery_unfit"
+
+
 class OutcomeUnknownError(AfterhookError):
     """A call was sent and nobody knows whether the outside carried it out."""
 

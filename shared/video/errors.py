@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from shared.errors import PermanentError, TransientError, UnknownTask
+from shared.errors import DeliveryUnfit, PermanentError, TransientError, UnknownTask
 
 
 class VideoRequestInvalid(PermanentError):
@@ -49,7 +49,7 @@ class LinkBroken(TransientError):
         super().__init__(message, retry_after=retry_after)
 
 
-class LinkRefused(PermanentError):
+class LinkRefused(DeliveryUnfit):
     """The provider's link leads where its files may not lie. Check the provider and `link_hosts`."""
 
     code: ClassVar[str] = "video_link_refused"
@@ -74,7 +74,7 @@ NOT_THE_FILE = frozenset({Unfit.EMPTY, Unfit.WEB_PAGE, Unfit.OTHER_TYPE})
 """What an address gives that does not give the file (yet): an error's page, or nothing."""
 
 
-class VideoUnfit(PermanentError):
+class VideoUnfit(DeliveryUnfit):
     """The provider's file is not the video that was asked for. It was made once and is not made again."""
 
     code: ClassVar[str] = "video_unfit"

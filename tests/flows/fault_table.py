@@ -140,7 +140,7 @@ def _content() -> Iterator[Row]:
     ):
         yield Row(Called.CONTENT, name, (step,), SUCCEEDED, 2, 1)
     for name, step in _garbled(Garbage.TRUNCATED, Garbage.ZEROS, Garbage.HUGE):
-        yield Row(Called.CONTENT, name, (step,), "fix_input/video_unfit", 1, 1)
+        yield Row(Called.CONTENT, name, (step,), "manual_review/video_unfit", 1, 1)
     gone = (status(503, times=ATTEMPTS),)
     yield Row(Called.CONTENT, "503_to_the_end", gone, "manual_review/video_link_broken", ATTEMPTS, 1)
 

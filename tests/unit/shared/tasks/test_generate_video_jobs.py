@@ -175,8 +175,8 @@ async def test_what_passes_is_outlasted_and_only_a_failed_creation_creates_again
             3,
         ),
         ("fetch", {"status": 404, "times": 9}, Category.MANUAL_REVIEW, "video_link_broken", 1),
-        ("fetch", {"garbage": "truncated"}, Category.FIX_INPUT, "video_unfit", 1),
-        ("fetch", {"garbage": "zeros"}, Category.FIX_INPUT, "video_unfit", 1),
+        ("fetch", {"garbage": "truncated"}, Category.MANUAL_REVIEW, "video_unfit", 1),
+        ("fetch", {"garbage": "zeros"}, Category.MANUAL_REVIEW, "video_unfit", 1),
     ],
     ids=str,
 )
