@@ -52,8 +52,11 @@ class Matrix:
     cancelled: set[str] = field(default_factory=set)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def deliver(self, **scripts: list[Any]) -> str:
-        """A job whose calls meet the usual faults, besides those given by path."""
+    def deliver(self, *, resting: bool = False, **scripts: list[Any]) -> str:
+        """A job whose calls meet the usual faults, besides those given by path.
+
+        With `resting` its first call makes a provider rest, and every job waits for that one.
+        """
         marker = f"m{next(self.numbers):03d}"
         steps: dict[str, list[Any]] = {
             "keyed": [{"status": 503}, "cut_after"],
@@ -64,7 +67,8 @@ class Matrix:
         for kind, faults in steps.items():
             if faults:
                 self.outside.script("POST", f"/effects/{kind}", *faults, match=f'"{marker}"')
-        self.outside.script("GET", "/effects/findable", {"status": 503}, match=f"{RESTING}-{marker}")
+        if resting:
+            self.outside.script("GET", "/effects/findable", {"status": 503}, match=f"{RESTING}-{marker}")
         self.outside.script("GET", "/effects/findable", {"status": 404}, match=f"shaky-{marker}")
         job_id = self.flow.deliver_until_accepted(event_id(), {"text": marker}, action="effects")
         self.jobs[job_id] = marker
@@ -209,7 +213,7 @@ rest = { base = "2s", factor = 1, cap = "2s" }
 failures = 1000
 
 [tasks.generate_video]
-attempt_timeout = "4s"
+attempt_timeout = "6s"
 
 [tasks.generate_video.budget]
 day_tokens = 1000000
@@ -269,6 +273,11 @@ def _kill_the_cancel_of_a_running_job(matrix: Matrix, point: Point) -> None:
         failpoints.release(Point.EFFECT_BEFORE_INTENT)
 
 
+def _kill_around_a_rest(matrix: Matrix, point: Point) -> None:
+    matrix.flow.failpoints.kill(point)
+    matrix.deliver(resting=True)
+
+
 def _kill_around_a_second_telling(matrix: Matrix, point: Point) -> None:
     matrix.flow.failpoints.kill(point)
     matrix.outside.script("POST", "/callbacks/jobs", {"status": 500})
@@ -290,6 +299,9 @@ SCENARIOS: dict[Point, Callable[[Matrix, Point], None]] = {
     Point.WORKER_AFTER_NUDGE: _kill_around_a_spent_message,
     Point.WORKER_BEFORE_DEAD: _kill_where_a_person_must_decide,
     Point.WORKER_AFTER_DEAD: _kill_where_a_person_must_decide,
+    Point.WORKER_BEFORE_PUT_OFF: _kill_around_a_rest,
+    Point.WORKER_AFTER_PUT_OFF: _kill_around_a_rest,
+    Point.WORKER_AFTER_PUT_OFF_NUDGE: _kill_around_a_rest,
     Point.NOTIFY_AFTER_PUT_OFF: _kill_around_a_second_telling,
     Point.NOTIFY_AFTER_NUDGE: _kill_around_a_second_telling,
     **{point: _kill_the_decision for point in MATRIX if point.name.startswith("RECONCILE_")},
