@@ -16,7 +16,9 @@ from shared import bootstrap
 from shared.adapters import openai_summarizer, openai_videos, posts
 from shared.application import Application
 from shared.effects.contract import EffectContract
+from shared.limits import provider_calls
 from shared.notify import receivers, timing
+from shared.pipeline.policies import BreakerPolicy
 from shared.retry import BackoffCurve
 from shared.tasks import generate_video
 from shared.tasks.base import Task, TaskContext, TaskInput, TaskResult, Waiting
@@ -84,6 +86,7 @@ def _shorten() -> None:
         (generate_video, "FETCH_TIMEOUT", CALL),
         (timing, "BACKOFF", BackoffCurve(base=PAUSE, factor=1, cap=timedelta(seconds=5))),
         (receivers, "FAILURES", 1000),
+        (provider_calls, "_DEFAULT", BreakerPolicy(failures=1000)),
         (posts.WebhookPosts.__init__, "__defaults__", (POST,)),
     ]
     for owner, name, value in changes:
