@@ -1,6 +1,6 @@
 """What the adversary does to the functions that run and the messages that lie in the queue."""
 
-from tests.support.protocol.gates import Killed, current, pass_gate
+from tests.support.protocol.gates import Killed, Verdict, current, pass_gate
 from tests.support.protocol.players import Players
 
 LONGER_THAN_A_LEASE = 95
@@ -28,6 +28,44 @@ class Adversary(Players):
             self._put_to_sleep(invocation, 2 * LONGER_THAN_A_LEASE)
             self._advance(LONGER_THAN_A_LEASE)
             await pass_gate(f"{point}, frozen")
+
+    async def go_on(self, gates: int, *, last: bool = False) -> None:
+        """A function that can, or the one that was started last, goes through its gate and `gates` more."""
+        ready = self._open_gates()
+        if last:
+            ready = [(one, gate) for one, gate in ready if one is self._live[-1]][:1]
+        if ready:
+            invocation, gate = self._chance.choice(ready)
+            await self._open(invocation, gate, gates)
+
+    async def progress(self, gates: int) -> None:
+        """What goes on by itself: a message is delivered, or time passes where there is none; a run."""
+        ready = self.deliverable(dead=True) or self.deliverable(dead=False)
+        if ready and (not self.busy or self._chance.random() < 0.3):
+            await self._take(self._broker.ready(dead=False) + self._broker.ready(dead=True))
+            await self.go_on(gates, last=True)
+            return
+        if not self._open_gates():
+            self._advance(30)
+        await self.go_on(gates)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any function runs."""
+        return bool(self._live)
+
+    def deliverable(self, *, dead: bool) -> bool:
+        """Whether a message lies there that nobody holds."""
+        self._broker.take_in()
+        return bool(self._broker.ready(dead=dead))
+
+    def advance(self, seconds: float) -> None:
+        """Time passes."""
+        self._advance(seconds)
+
+    def plant(self, after: int, verdict: Verdict) -> None:
+        """So many calls from now on get through, and the next one or its answer is lost."""
+        self._planted.append((after, verdict))
 
     async def pass_time(self) -> None:
         longest = self._chance.choice([2, 10, 40, 150])
