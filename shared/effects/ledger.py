@@ -38,7 +38,7 @@ from shared.worker.claims import Claim
 
 SHORTEST_CALL = timedelta(seconds=1)
 WRITE_TIME = timedelta(seconds=1)
-"""Kept free at the end of a lease for writing what a call gave."""
+"""Kept free at the end of an attempt and of its lease for writing what a call gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,9 @@ class Ledger:
         )
 
     def _call_until(self, contract: EffectContract) -> datetime:
-        """When the call has ended at the latest: before the attempt does, and well before the lease."""
-        until = min(self._now() + contract.call_timeout, self._until, self._claim.until - WRITE_TIME)
+        """When the call has ended at the latest: early enough to write its result under this claim."""
+        end = min(self._until, self._claim.until) - WRITE_TIME
+        until = min(self._now() + contract.call_timeout, end)
         if until - self._now() < SHORTEST_CALL:
             raise NoTimeLeft
         return until
