@@ -97,7 +97,8 @@ class Matrix:
         for effect in self.flow.wait_for(f"dead-letters/{job_id}")["effects"]:
             if effect["state"] != "intended":
                 continue
-            happened = self.outside.effects()[effect["action"]].by_reference.get(effect["key"], 0)
+            kind = "keyed" if effect["action"] == "shaky" else effect["action"]
+            happened = self.outside.effects()[kind].by_reference.get(effect["key"], 0)
             word = {"outcome": "done", "external_id": "seen"} if happened else {"outcome": "not_done"}
             key = f"{job_id}-{effect['generation']}-{effect['action']}"
             if once_asked is not None:
