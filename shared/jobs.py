@@ -132,6 +132,7 @@ class Job:
     case_release: int | None = None  # the release whose case is filed
     open_effects: tuple[str, ...] = ()  # actions whose intent stands without a result, as in the ledger
     waits: int = 0  # polls, or questions about an unknown outcome, one after the other
+    put_offs: int = 0  # times in a row that it came to a provider or tenant that had no room
     waiting_since: datetime | None = None  # since when the outside works on it, or an outcome is unknown
     cancel_requested: bool = False  # honoured before the next effect
     review: Review | None = None

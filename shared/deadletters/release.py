@@ -63,6 +63,7 @@ def next_release(
         review=None,
         open_effects=(),
         waits=0,
+        put_offs=0,
         waiting_since=None,
     )
 

@@ -116,6 +116,7 @@ async def _turn(claim: Claim, wanted: Turn) -> None:
             lease=None,
             not_before=wanted.at,
             waits=wanted.waits,
+            put_offs=0,
             waiting_since=since,
         )
 
@@ -141,9 +142,13 @@ async def _put_off(claim: Claim, until: datetime, reason: str) -> None:
     await reach(Point.WORKER_BEFORE_PUT_OFF)
 
     def change(current: Job) -> Job:
-        return current.moved(resting_state(current), now, lease=None, not_before=until)
+        return current.moved(
+            resting_state(current), now, lease=None, not_before=until, put_offs=current.put_offs + 1
+        )
 
-    await claim.commit(change)
+    await claim.commit(
+        change, [] if job.put_offs else [services.timeline(job, "put_off", at=now, code=reason)]
+    )
     await reach(Point.WORKER_AFTER_PUT_OFF)
     await nudge_or_hold(services, JobMessage.for_job(claim.job), until)
     await reach(Point.WORKER_AFTER_PUT_OFF_NUDGE)

@@ -161,7 +161,7 @@ class Worker:
         """Write the claim. Where its answer was lost, the row says whether it is ours."""
         services = self._services
         # Looks at a long wait are not told one by one: the timeline must not grow with them.
-        rows = [] if job.waits else [services.timeline(job, "started")]
+        rows = [] if job.waits or job.put_offs else [services.timeline(job, "started")]
         try:
             return await services.jobs.commit(snapshot, job, rows)
         except StorageUnavailable:
