@@ -129,7 +129,7 @@ async def _turn(claim: Claim, wanted: Turn) -> None:
     services.telemetry.count(wanted.counter, task_type=job.task_type, code=wanted.code)
 
 
-def resting_state(job: Job) -> JobState:
+def state_between_runs(job: Job) -> JobState:
     """The state of a job whose claim is given back without an outcome: it is what it was before."""
     if job.open_effects:
         return JobState.OUTCOME_UNKNOWN
@@ -143,7 +143,7 @@ async def _put_off(claim: Claim, until: datetime, reason: str) -> None:
 
     def change(current: Job) -> Job:
         return current.moved(
-            resting_state(current), now, lease=None, not_before=until, put_offs=current.put_offs + 1
+            state_between_runs(current), now, lease=None, not_before=until, put_offs=current.put_offs + 1
         )
 
     await claim.commit(
@@ -161,7 +161,7 @@ async def step_back(services: Services, claimed: Snapshot) -> None:
     Storage may still be away: then the lease runs out instead. The caller nudges.
     """
     job, now = claimed.job, services.clock.now()
-    back = job.moved(resting_state(job), now, lease=None)
+    back = job.moved(state_between_runs(job), now, lease=None)
     rows = [services.timeline(job, "interrupted", at=now, code=StorageUnavailable.code)]
     try:
         await services.jobs.commit(claimed, back, rows)
