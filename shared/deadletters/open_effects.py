@@ -33,6 +33,18 @@ async def open_effects(services: Services, job: Job) -> OpenEffects:
     return judge_effects(job, [read_effect(row) for row in rows])
 
 
+async def said_to_be_done(services: Services, job: Job, action: str) -> EffectRecord | None:
+    """The record of an effect that is done by a person's word alone, which a person may correct.
+
+    What a provider's answer or a worker says is not to be corrected. Read after the job's row.
+    """
+    rows = await services.jobs.rows(job.job_id, RowKind.EFFECT)
+    record = latest([read_effect(row) for row in rows], action)
+    if record is None or record.late or record.operator is None or record.state is not EffectState.DONE:
+        return None
+    return record
+
+
 def judge_effects(job: Job, records: Sequence[EffectRecord]) -> OpenEffects:
     """An action of the row is open while its last generation has an intent and nothing later."""
     found = {action: latest(records, action) for action in job.open_effects}

@@ -1,7 +1,8 @@
 """Reconciling: a person who looked at the provider says whether an effect happened.
 
 What the person says becomes the ledger's record. While other outcomes of the job are unknown it stays dead;
-after the last one it is released once more and goes on from there.
+after the last one it is released once more and goes on from there. Where a person called an effect done and
+its job died again, as over a mistyped id, another word takes the place of that one.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from shared.deadletters.decisions import (
     said,
     same_request,
 )
-from shared.deadletters.open_effects import open_effects
+from shared.deadletters.open_effects import OpenEffects, open_effects, said_to_be_done
 from shared.deadletters.refusals import ChangedMeanwhile, NoOpenEffect
 from shared.deadletters.release import Points, Released, next_release, release, release_again
 from shared.effects.records import EffectRecord, EffectState, effect_row
@@ -67,7 +68,7 @@ class Reconciled:
 async def reconcile(
     services: Services, job_id: str, decision: Decision, wanted: Reconciliation
 ) -> Reconciled:
-    """Record the outcome, and let the job run on if it was the last unknown one.
+    """Record the outcome, and let the job run on if none is unknown any more.
 
     Raises a Refusal, or StorageUnavailable.
     """
@@ -87,13 +88,15 @@ async def reconcile(
         return await _again(services, begun.snapshot, begun.earlier)
     snapshot = begun.snapshot
     effects = await open_effects(services, snapshot.job)
-    record = effects.unknown.get(wanted.effect)
+    record = await _to_judge(services, snapshot.job, effects, wanted)
     if record is None:
         return await _nothing_open(services, snapshot, decision, request_hash)
     remaining = tuple(name for name in effects.unknown if name != wanted.effect)
     job = _after(services, snapshot.job, remaining)
     decided = _decided(snapshot.job, record, remaining, decision, wanted, request_hash, job.updated_at)
     note = f"{record.action} by {decision.operator}"
+    if record.operator is not None:
+        note += f", instead of the word of {record.operator}"
     rows = [
         *effects.rows(),
         effect_row(_judged(record, decision, wanted)),
@@ -108,6 +111,17 @@ async def reconcile(
         done = Reconciled(job_id=job_id, released=released)
     services.telemetry.count("effects_reconciled", outcome=wanted.outcome.value)
     return done
+
+
+async def _to_judge(
+    services: Services, job: Job, effects: OpenEffects, wanted: Reconciliation
+) -> EffectRecord | None:
+    """The open intent, or what a person said before if this is another word; None if there is neither."""
+    if wanted.effect in effects.unknown:
+        return effects.unknown[wanted.effect]
+    before = await said_to_be_done(services, job, wanted.effect)
+    same = wanted.outcome is Outcome.DONE and before is not None and before.external_id == wanted.external_id
+    return None if same else before
 
 
 def _after(services: Services, job: Job, remaining: tuple[str, ...]) -> Job:
@@ -137,6 +151,7 @@ def _decided(
             "generation": record.generation,
             "outcome": wanted.outcome.value,
             "external_id": wanted.external_id,
+            "instead_of": _word_before(record),
             "remaining": list(remaining),
         },
         now,
@@ -144,10 +159,21 @@ def _decided(
 
 
 def _key(job: Job, record: EffectRecord, *, last: bool) -> str:
-    """The last one ends the case of its release, as a resubmit does; the others have keys of their own."""
+    """The last one ends the case of its release, as a resubmit does; the others have keys of their own.
+
+    A correction's key has the claim too, which each decision raises: it overwrites no word before it.
+    """
     if last:
         return decision_key(job.release, CaseState.RESUBMITTED)
-    return f"{job.release:06d}-reconciled-{record.action}-{record.generation:04d}"
+    corrected = f"-{job.claim:06d}" if record.operator is not None else ""
+    return f"{job.release:06d}-reconciled-{record.action}-{record.generation:04d}{corrected}"
+
+
+def _word_before(record: EffectRecord) -> dict[str, str | None] | None:
+    """What a correction replaces, for the kept decision; None where nobody had said anything."""
+    if record.operator is None:
+        return None
+    return {"operator": record.operator, "external_id": record.external_id}
 
 
 def _judged(record: EffectRecord, decision: Decision, wanted: Reconciliation) -> EffectRecord:
@@ -160,7 +186,13 @@ def _judged(record: EffectRecord, decision: Decision, wanted: Reconciliation) ->
             code=None,
             operator=decision.operator,
         )
-    return replace(record, state=EffectState.FAILED, code=NOT_DONE_CODE, operator=decision.operator)
+    return replace(
+        record,
+        state=EffectState.FAILED,
+        external_id=None,
+        code=NOT_DONE_CODE,
+        operator=decision.operator,
+    )
 
 
 async def _record(

@@ -38,7 +38,7 @@ class OutcomeUnknown(Refusal):
 
 
 class NoOpenEffect(Refusal):
-    """The job has no effect of this name with an unknown outcome. Look at the case's effects again."""
+    """Nothing is to be decided under this name: it is known, or this was said before. Look at the effects."""
 
     code: ClassVar[str] = "no_open_effect"
 

@@ -136,12 +136,16 @@ async def test_an_effect_that_is_not_open_is_refused(world: World, services: Ser
     assert world.jobs.job(job.job_id) == job
 
 
-async def test_an_effect_is_decided_once(world: World, services: Services) -> None:
+@pytest.mark.parametrize(("word", "then"), [(DONE, DONE), (NOT_DONE, NOT_DONE), (NOT_DONE, DONE)])
+async def test_the_same_word_is_not_taken_twice_and_not_done_is_not_taken_back(
+    world: World, services: Services, word: Reconciliation, then: Reconciliation
+) -> None:
     job = await job_of_unknown_outcome(services, world, "submit", "announce")
-    await reconcile(services, job.job_id, DECISION, DONE)
+    await reconcile(services, job.job_id, DECISION, word)
+    said = await effect_of(world, job, "submit")
     with pytest.raises(NoOpenEffect):
-        await reconcile(services, job.job_id, DECISION, NOT_DONE)
-    assert (await effect_of(world, job, "submit")).state is EffectState.DONE
+        await reconcile(services, job.job_id, replace(DECISION, operator="grace"), then)
+    assert await effect_of(world, job, "submit") == said
 
 
 async def test_what_a_late_worker_saw_is_not_overruled(world: World, services: Services) -> None:
