@@ -144,11 +144,13 @@ class Worker:
                 await reach(Point.WORKER_AFTER_NUDGE)
             case Crashed(job):
                 assert snapshot is not None
-                rows = [services.timeline(job, "dead", code="crashed"), *outbox_rows(services, job)]
+                assert job.failure is not None
+                code = job.failure.code
+                rows = [services.timeline(job, "dead", code=code), *outbox_rows(services, job)]
                 await services.jobs.commit(snapshot, job, rows)
                 await reach(Point.WORKER_AFTER_DEAD)
-                services.telemetry.count("jobs_dead", task_type=job.task_type, code="crashed")
-                raise DeadLettered(message.job_id, "crashed") from None
+                services.telemetry.count("jobs_dead", task_type=job.task_type, code=code)
+                raise DeadLettered(message.job_id, code) from None
             case Claimable(job):
                 assert snapshot is not None
                 await reach(Point.WORKER_BEFORE_CLAIM)
@@ -186,7 +188,8 @@ class Worker:
     async def _carry(self, claim: Claim) -> None:
         await reach(Point.WORKER_AFTER_CLAIM)
         services, job = self._services, claim.job
-        services.telemetry.observe("start_delay_seconds", _waited(job, services.clock.now()))
+        if not (job.attempt or job.waits or job.put_offs):
+            services.telemetry.observe("start_delay_seconds", _waited(job, services.clock.now()))
         task, policy = services.tasks.get(job.task_type), services.pipeline.tasks.get(job.task_type)
         if task is None or policy is None:
             await conclude(claim, UnknownTask(_not_deployed(job)), _NO_RULES)

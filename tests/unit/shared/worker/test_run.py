@@ -169,6 +169,24 @@ async def test_five_crashes_kill_the_job_with_one_failure(bench: Bench) -> None:
     assert bench.task.runs == []
 
 
+@pytest.mark.parametrize(("effects", "code"), [((), "crashed"), (("submit",), "outcome_unknown")])
+async def test_log_timeline_and_counter_tell_a_crashed_job_s_own_code(
+    bench: Bench, effects: tuple[str, ...], code: str
+) -> None:
+    lease = Lease(token="other", until=bench.world.clock.now() - timedelta(seconds=1))
+    crashing = new_job(
+        bench.world, state=JobState.RUNNING, claim=5, crashes=4, lease=lease, open_effects=effects
+    )
+    job = await store(bench.world, crashing)
+    await bench.dead(job, code)
+    failure = bench.stored(job).failure
+    assert failure is not None
+    assert failure.code == code
+    timeline = await bench.world.jobs.rows(job.job_id, RowKind.TIMELINE)
+    assert [(row.data["event"], row.data["code"]) for row in timeline] == [("dead", code)]
+    assert bench.world.telemetry.counted("jobs_dead", code=code) == 1
+
+
 async def test_a_message_of_no_job_is_dead_lettered(bench: Bench) -> None:
     await bench.dead(new_job(bench.world), "no_such_job")
 
