@@ -1,7 +1,8 @@
 """Delivering what the outbox owes: an attempt now, another time, or never.
 
 Only the queue's messages lead here, so that no request and no timer waits for a receiver. An attempt whose
-outcome a crash swallowed is made again: the receiver knows the repeat by its `webhook-id`.
+outcome a crash swallowed is made again: the receiver knows the repeat by its `webhook-id`. Of two
+deliveries that overlap, the one that failed takes nothing back of what the other settled.
 """
 
 import logging
@@ -88,16 +89,21 @@ async def _attempt(
 
 async def _later(
     services: Services, job: Job, announcement: Announcement, pause: timedelta
-) -> TryAgain | GivenUp:
+) -> TryAgain | GivenUp | NothingOwed:
+    """What is settled meanwhile stays so; between this reading and its write, it costs one repeat."""
     due_at = services.clock.now() + pause
     if due_at > announcement.happened_at + GIVE_UP_AFTER:
         return await _give_up(services, job, announcement)
+    if await owed(services, job) is None:
+        return NothingOwed()
     await services.jobs.add_row(job.job_id, outbox_row(replace(announcement, due_at=due_at)))
     await reach(Point.NOTIFY_AFTER_PUT_OFF)
     return TryAgain(due_at)
 
 
-async def _give_up(services: Services, job: Job, announcement: Announcement) -> GivenUp:
+async def _give_up(services: Services, job: Job, announcement: Announcement) -> GivenUp | NothingOwed:
+    if await owed(services, job) is None:
+        return NothingOwed()
     code = announcement.code or "unknown"
     log.warning("%s of %s is not told any more: %s", announcement.kind, job.job_id, code)
     given_up = replace(announcement, state=OutboxState.GIVEN_UP)

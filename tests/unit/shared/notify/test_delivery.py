@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from shared.errors import StorageUnavailable
-from shared.failpoints import Point
+from shared.failpoints import Point, install
 from shared.jobs import Job, JobState
 from shared.notify.announcement import Announcement, OutboxState
-from shared.notify.delivery import Delivered, GivenUp, NothingOwed, TryAgain, deliver
-from shared.notify.notifier import NotTold, NoTurn
+from shared.notify.delivery import Delivered, Delivery, GivenUp, NothingOwed, TryAgain, deliver
+from shared.notify.notifier import Attempt, NotTold, NoTurn, Told
 from shared.notify.outbox import outbox_key
 from shared.ports import RowKind
 from shared.records import from_text
@@ -22,6 +22,7 @@ from tests.support.kills import killed_at
 from tests.support.notify import RECEIVER, succeeded_job, telling_pipeline
 
 DOWN = NotTold(code="receiver_failed")
+GONE = NotTold(code="receiver_gone", for_good=True)
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ async def test_after_a_day_it_is_given_up_and_the_job_is_none_the_worse(
 
 async def test_a_receiver_that_is_gone_is_not_asked_again(world: World, services: Services) -> None:
     job = await succeeded_job(services, world)
-    world.notifier.script = [NotTold(code="receiver_gone", for_good=True)]
+    world.notifier.script = [GONE]
     assert await deliver(services, job) == GivenUp()
     [row] = await world.jobs.rows(job.job_id, RowKind.TIMELINE)
     assert row.data["code"] == "receiver_gone"
@@ -155,3 +156,49 @@ async def test_an_outage_of_storage_afterwards_leaves_it_owed(world: World, serv
         await deliver(services, job)
     assert await deliver(services, job) == Delivered()
     assert len(world.notifier.tellings) == 2
+
+
+@pytest.mark.parametrize("failed", [DOWN, NoTurn(), GONE])
+@pytest.mark.parametrize(("other", "settled"), [(Told(), Delivered()), (GONE, GivenUp())])
+async def test_a_failed_attempt_takes_nothing_back_of_what_another_settled_meanwhile(
+    world: World, services: Services, failed: Attempt, other: Attempt, settled: Delivery
+) -> None:
+    job = await succeeded_job(services, world)
+    world.notifier.script = [failed, other]
+    overlapping: list[Delivery] = []
+
+    async def deliver_beside(point: str) -> None:
+        if point == Point.NOTIFY_AFTER_POST.value:
+            install(None)
+            overlapping.append(await deliver(services, job))
+
+    install(deliver_beside)
+    try:
+        assert await deliver(services, job) == NothingOwed()
+    finally:
+        install(None)
+    assert overlapping == [settled]
+    assert len(await events(world, job)) == 1
+    world.clock.advance(3600)
+    assert await deliver(services, job) == NothingOwed()
+    assert len(world.notifier.tellings) == 2
+
+
+async def test_after_a_day_of_failures_it_is_not_given_up_where_another_has_delivered_it(
+    world: World, services: Services
+) -> None:
+    job = await succeeded_job(services, world)
+    world.clock.advance(timedelta(hours=25).total_seconds())
+    world.notifier.script = [DOWN]
+
+    async def told_beside(point: str) -> None:
+        if point == Point.NOTIFY_AFTER_POST.value:
+            install(None)
+            assert await deliver(services, job) == Delivered()
+
+    install(told_beside)
+    try:
+        assert await deliver(services, job) == NothingOwed()
+    finally:
+        install(None)
+    assert (await kept(world, job)).state is OutboxState.DELIVERED
