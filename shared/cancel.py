@@ -1,7 +1,8 @@
 """Cancelling: an end that a person asks for.
 
-A job that waits ends at once. One that runs gets a flag, which its worker honours before the next effect
-and before every retry or wait: no claim is taken from it, so what it has begun outside is still recorded.
+A job that waits ends at once. One that runs, or whose effect has an unknown outcome, gets a flag, which its
+worker honours before the next effect and before every retry or wait: no claim is taken from it, so what it
+has begun outside is still recorded, and what nobody knows yet is found out first.
 """
 
 from dataclasses import dataclass
@@ -79,6 +80,9 @@ async def _cancel(services: Services, snapshot: Snapshot, wanted: Cancellation) 
         case JobState.RUNNING:
             await _request(services, snapshot, wanted)
             return Cancelling.REQUESTED
+        case _ if job.open_effects:  # what nobody knows yet must not be forgotten by it
+            await _request(services, snapshot, wanted)
+            return Cancelling.REQUESTED
         case _:
             await _end(services, snapshot, wanted)
             return Cancelling.CANCELLED
@@ -112,8 +116,6 @@ async def _end(services: Services, snapshot: Snapshot, wanted: Cancellation) -> 
 
 def _left_open(job: Job) -> str | None:
     """What the outside may still be doing, for the timeline."""
-    if job.open_effects:
-        return f"The outcome of {', '.join(job.open_effects)} is not known."
     return _STILL_WORKED_ON if job.state is JobState.AWAITING_RESULT else None
 
 

@@ -100,7 +100,7 @@ def decide(
         case CallFailed(kind=FailureKind.REJECTED):
             return _bury(job, _category(ended), ended)
         case TransientError() | CallFailed():
-            return _retry(ended, job, rules.retry, now, fraction)
+            return _retry(ended, job, rules, now, fraction)
         case _:
             return _bury(job, _category(ended), ended)
 
@@ -130,24 +130,48 @@ def _bury(job: Job, category: Category, error: AfterhookError, more: str = "") -
 
 
 def _retry(
-    error: TransientError | CallFailed, job: Job, policy: RetryPolicy, now: datetime, fraction: float
+    error: TransientError | CallFailed, job: Job, rules: Rules, now: datetime, fraction: float
 ) -> Decision:
-    spent = job.attempt + 1
-    if spent >= policy.attempts:
-        return _bury(job, Category.MANUAL_REVIEW, error, f"All {policy.attempts} attempts are spent.")
+    """A wait for the outside has limits of its own: a look that fails is made again, and spends nothing."""
+    policy, spent = rules.retry, job.attempt + 1
     delay = delay_before(policy, spent, fraction, error.retry_after)
-    if now + delay > job.released_at + policy.deadline:
-        return _bury(job, Category.MANUAL_REVIEW, error, "The next attempt would be past the deadline.")
-    return RetryAfter(delay)
+    if job.waits:
+        return _look_again(error, job, rules, now, fraction, "It was looked for until the poll deadline.")
+    if spent >= policy.attempts:
+        why = f"All {policy.attempts} attempts are spent."
+    elif now + delay > job.released_at + policy.deadline:
+        why = "The next attempt would be past the deadline."
+    else:
+        return RetryAfter(delay)
+    if job.open_effects:
+        return _look_again(error, job, rules, now, fraction, why)
+    return _bury(job, Category.MANUAL_REVIEW, error, why)
+
+
+def _look_again(
+    error: TransientError | CallFailed, job: Job, rules: Rules, now: datetime, fraction: float, why: str
+) -> Decision:
+    """Within the poll deadline: for the result, or (by the ledger, in the next run) for an open outcome."""
+    at = _next_look(job, rules.poll, now, fraction, error.retry_after)
+    if at is None:
+        return _bury(job, Category.MANUAL_REVIEW, error, why)
+    return AskAt(at) if job.open_effects else LookAt(at)
 
 
 def _put_off(wait: MustWait, job: Job, rules: Rules, now: datetime, fraction: float) -> Decision:
     """Spread over the time that is waited for, or all that wait would come at once."""
     until = max(wait.until, now)
     until += spread(until - now, rules.retry.jitter, fraction)
-    if until > job.released_at + rules.retry.deadline:
+    if until > _deadline(job, rules):
         return _bury(job, Category.MANUAL_REVIEW, wait, "The end of it would be past the deadline.")
     return PutOff(until, wait.reason)
+
+
+def _deadline(job: Job, rules: Rules) -> datetime:
+    """Until when a job may be put off: one that waits for the outside has the time of its wait."""
+    if job.waits and job.waiting_since is not None:
+        return job.waiting_since + rules.poll.deadline
+    return job.released_at + rules.retry.deadline
 
 
 def _wait(waiting: Waiting, job: Job, rules: Rules, now: datetime, fraction: float) -> Decision:

@@ -141,15 +141,17 @@ class Ledger:
     async def _send(self, wanted: _Wanted, intent: EffectRecord, *, fresh: bool) -> Done:
         """Write the intent and make the call; `fresh` if nothing of this generation was ever sent."""
 
-        begun = False
+        begun, answer = False, None
 
         async def intend_and_call() -> Done:
-            nonlocal begun
+            nonlocal begun, answer
             await reach(Point.EFFECT_BEFORE_INTENT)
             await self._write(intent)
             await reach(Point.EFFECT_AFTER_INTENT)
             begun = True
-            return await self._call(wanted, intent)
+            done = await self._call(wanted, intent)
+            answer = replace(intent, state=EffectState.DONE, external_id=done.external_id, data=done.data)
+            return done
 
         provider, spare = wanted.contract.provider, timedelta(seconds=60)
         try:
@@ -157,8 +159,17 @@ class Ledger:
                 provider,
                 intend_and_call,
                 timeout=wanted.contract.call_timeout + spare,
-                estimate=wanted.estimate,
+                # A repeat under the same key is the same purchase.
+                estimate=wanted.estimate if fresh else NO_COST,
             )
+            await reach(Point.EFFECT_AFTER_CALL)
+            assert answer is not None
+            await self._record(answer)
+        except asyncio.CancelledError:
+            # The attempt's time is up, the lease is not: what the call gave is written down all the same.
+            if answer is not None:
+                await self._record(answer)
+            raise
         except CallFailed as failure:
             if not begun:
                 raise StorageUnavailable("The intent could not be written in time.") from None
@@ -168,10 +179,6 @@ class Ledger:
             if fresh:
                 await self._write(replace(intent, state=EffectState.NOT_EXECUTED, code=NoTimeLeft.code))
             raise
-        await reach(Point.EFFECT_AFTER_CALL)
-        await self._record(
-            replace(intent, state=EffectState.DONE, external_id=done.external_id, data=done.data)
-        )
         await reach(Point.EFFECT_AFTER_RESULT)
         return done
 
@@ -280,8 +287,10 @@ class Ledger:
 
 def _with_open(job: Job, action: str, now: datetime, *, is_open: bool) -> Job:
     others = tuple(name for name in job.open_effects if name != action)
+    if is_open and action in job.open_effects:  # a repeat: the wait for its outcome goes on
+        return job.changed(now)
     names = (*others, action) if is_open else others
-    return job.changed(now, open_effects=names, waits=0, waiting_since=None)
+    return job.changed(now, open_effects=names, waits=0, put_offs=0, waiting_since=None)
 
 
 def _unknown(contract: EffectContract) -> str:

@@ -70,7 +70,7 @@ def read_effect(row: Row) -> EffectRecord:
 
 
 def latest(records: Iterable[EffectRecord], action: str) -> EffectRecord | None:
-    """What is known of the last generation of `action`: what a late worker saw ends an open intent."""
+    """What is known of the last generation of `action`, counting what a late worker saw."""
     own = [record for record in records if record.action == action]
     if not own:
         return None
@@ -80,6 +80,8 @@ def latest(records: Iterable[EffectRecord], action: str) -> EffectRecord | None:
 
 
 def _weight(record: EffectRecord) -> int:
+    """A late sight of a result outweighs an open intent, and a "not executed" that no person said."""
     if record.late:
         return 1
-    return 2 if record.state is EffectState.INTENDED else 0
+    told = record.state is EffectState.NOT_EXECUTED and record.operator is None
+    return 2 if told or record.state is EffectState.INTENDED else 0

@@ -84,20 +84,29 @@ async def test_the_message_of_a_cancelled_job_does_nothing(world: World, service
 
 
 @pytest.mark.parametrize(
-    ("state", "actions", "note"),
+    ("state", "note"),
     [
-        (JobState.OUTCOME_UNKNOWN, ("submit", "announce"), "The outcome of submit, announce is not known."),
-        (JobState.AWAITING_RESULT, (), "The outside may still finish it; nobody will fetch it."),
-        (JobState.QUEUED, (), None),
+        (JobState.AWAITING_RESULT, "The outside may still finish it; nobody will fetch it."),
+        (JobState.QUEUED, None),
     ],
 )
 async def test_the_timeline_names_what_the_outside_may_still_do(
-    world: World, services: Services, state: JobState, actions: tuple[str, ...], note: str | None
+    world: World, services: Services, state: JobState, note: str | None
 ) -> None:
-    job = await store(world, new_job(world, state=state, open_effects=actions))
+    job = await store(world, new_job(world, state=state))
     await ask(services, world, job)
     assert (await timeline(world, job, "cancelled")).get("note") == note
-    assert world.jobs.job(job.job_id).open_effects == actions
+
+
+@pytest.mark.parametrize("state", [JobState.OUTCOME_UNKNOWN, JobState.RETRY_SCHEDULED])
+async def test_a_waiting_job_whose_outcome_is_unknown_gets_a_flag_until_it_is_known(
+    world: World, services: Services, state: JobState
+) -> None:
+    job = await store(world, new_job(world, state=state, open_effects=("submit",)))
+    assert await ask(services, world, job) is Cancelling.REQUESTED
+    now = world.jobs.job(job.job_id)
+    assert (now.state, now.cancel_requested, now.open_effects) == (state, True, ("submit",))
+    assert world.open.keys() == {(job.job_id, 0)}
 
 
 async def test_a_running_job_gets_a_flag_and_keeps_its_claim(world: World, services: Services) -> None:

@@ -100,8 +100,23 @@ def test_an_open_effect_outweighs_every_other_reason(error: AfterhookError) -> N
     assert "submit_video" in outcome.message
 
 
-def test_an_open_effect_whose_attempts_are_spent_is_reconciled() -> None:
-    assert decided(AttemptTimedOut(), attempt=4, **OPEN).category is Category.RECONCILE
+def test_an_open_effect_is_still_asked_for_when_the_attempts_are_spent_until_the_poll_deadline() -> None:
+    assert decided(AttemptTimedOut(), attempt=4, **OPEN) == AskAt(START + timedelta(seconds=10))
+    late = START - timedelta(hours=2)
+    outcome = decided(AttemptTimedOut(), attempt=4, waits=9, waiting_since=late, **OPEN)
+    assert outcome.category is Category.RECONCILE
+
+
+@pytest.mark.parametrize("failed", [TransientError(), AttemptTimedOut(), call_failed(FailureKind.UNCLEAR)])
+def test_a_look_that_fails_is_made_again_by_the_rules_of_the_wait_and_spends_no_attempt(
+    failed: AfterhookError,
+) -> None:
+    long_ago: dict[str, Any] = {"released_at": START - timedelta(hours=1), "waits": 2, "waiting_since": START}
+    assert decided(failed, attempt=4, **long_ago) == LookAt(START + timedelta(seconds=40))
+    resting = MustWait("provider_resting", START + timedelta(seconds=60))
+    assert decided(resting, **long_ago) == PutOff(START + timedelta(seconds=60), "provider_resting")
+    over = long_ago | {"waiting_since": START - timedelta(hours=2)}
+    assert decided(failed, **over).category is Category.MANUAL_REVIEW
 
 
 @pytest.mark.parametrize(("spent", "seconds"), [(0, 10), (1, 20), (2, 40), (3, 80), (5, 300), (20, 300)])

@@ -1,9 +1,10 @@
 """The ledger on one claimed job: what is written before and after a call, and what is never sent."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -39,6 +40,7 @@ class DirectCalls:
 
     def __init__(self) -> None:
         self.refusal: Exception | None = None
+        self.estimates: list[Usage] = []
 
     async def run(
         self,
@@ -49,6 +51,7 @@ class DirectCalls:
         estimate: Usage = NO_COST,
         used: Callable[[T], Usage] | None = None,
     ) -> T:
+        self.estimates.append(estimate)
         if self.refusal is not None:
             raise self.refusal
         return await call()
@@ -378,3 +381,31 @@ async def test_storage_that_is_away_after_the_call_leaves_the_intent_open() -> N
     with pytest.raises(OutcomeUnknownError):
         await at.perform(await at.claim())
     assert at.provider.total == 1
+
+
+async def test_an_answer_that_came_is_written_down_when_the_attempts_time_is_up() -> None:
+    at = await desk(BLIND)
+    claim = await at.claim()
+
+    class UntilCancelled(DirectCalls):
+        async def run(self, *arguments: Any, **named: Any) -> Any:
+            await super().run(*arguments, **named)
+            await asyncio.Event().wait()  # what follows a call lasts too long
+
+    at.calls = UntilCancelled()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await at.perform(claim)
+    assert at.open_effects() == []
+    at.calls = DirectCalls()
+    assert (await at.perform(await at.claim())).external_id == "blind_1"
+    assert at.provider.calls == 1
+
+
+async def test_a_repeat_under_the_same_key_is_not_paid_for_twice() -> None:
+    at = await desk(KEYED)
+    at.provider.script = ["cut_after"]
+    with pytest.raises(CallFailed):
+        await at.ledger(await at.claim()).perform(KEYED, REQUEST, at.provider, estimate=Usage(tokens=7))
+    await at.ledger(await at.claim()).perform(KEYED, REQUEST, at.provider, estimate=Usage(tokens=7))
+    assert [usage.tokens for usage in at.calls.estimates] == [7, 0]

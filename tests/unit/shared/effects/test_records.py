@@ -38,10 +38,11 @@ def test_the_last_generation_counts() -> None:
     assert latest([new, old], "other") is None
 
 
-def test_what_a_late_worker_saw_ends_an_open_intent_and_nothing_else() -> None:
+def test_what_a_late_worker_saw_outweighs_what_nobody_saw_and_nothing_else() -> None:
     late = record(EffectState.DONE, external_id="vid_1", late=True)
-    assert latest([record(EffectState.INTENDED), late], "submit") == late
-    for state in (EffectState.DONE, EffectState.FAILED, EffectState.NOT_EXECUTED):
-        settled = record(state, external_id="vid_2")
+    for unseen in (record(EffectState.INTENDED), record(EffectState.NOT_EXECUTED, code="not_found")):
+        assert latest([unseen, late], "submit") == late
+    said = record(EffectState.NOT_EXECUTED, operator="ada")
+    for settled in (record(EffectState.DONE, external_id="vid_2"), record(EffectState.FAILED), said):
         assert latest([late, settled], "submit") == settled
     assert effect_row(late).key != effect_row(replace(late, late=False)).key

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from shared.decisions import Rules
-from shared.errors import AttemptTimedOut, DeadLettered
+from shared.errors import DeadLettered, TaskFailed
 from shared.jobs import Category, Failure, Job, JobState, Lease
 from shared.pipeline.policies import PollPolicy
 from shared.worker.claims import Claim
@@ -38,7 +38,7 @@ def intended(job: Job) -> Job:
 
 async def buried(world: World, claim: Claim) -> Failure:
     with pytest.raises(DeadLettered):
-        await conclude(claim, AttemptTimedOut(), LAST_ATTEMPT)
+        await conclude(claim, TaskFailed(), LAST_ATTEMPT)
     failure = world.jobs.job(claim.job.job_id).failure
     assert failure is not None
     return failure
