@@ -18,7 +18,7 @@ from shared.errors import AfterhookError
 from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.limits.ports import Slot
-from shared.limits.rates import Place, lined_up, metered
+from shared.limits.rates import Meter, Place, lined_up, metered
 from shared.pipeline.policies import LimitBy, TenantLimits
 from shared.services import Services
 
@@ -132,7 +132,10 @@ async def _look_again(services: Services, tenant: Tenant, apart: timedelta) -> M
 
 
 async def _start(services: Services, tenant: Tenant, per_minute: int, job: Job) -> None:
-    """Count the start, or line up for one: a job that has lined up starts in its turn."""
+    """Count the start, or line up for one: a job that has lined up starts in its turn.
+
+    A job that may be buried before its turn takes none, or the dead would hold up all who come later.
+    """
     store = services.slots
     place = await store.place(tenant.key, job.job_id)
     now = services.clock.now()
@@ -146,6 +149,9 @@ async def _start(services: Services, tenant: Tenant, per_minute: int, job: Job) 
         stored, now = await store.meter(tenant.key), services.clock.now()
         meter = metered(stored.meter, now, per_minute)
         late = meter.next_start > now
+        if late and not _in_time(services, meter, job):
+            services.telemetry.count("jobs_held_back", reason=LIMITED)
+            raise MustWait(LIMITED, meter.next_start)
         if await store.advance(tenant.key, meter, stored.version, job.job_id if late else None):
             if late:
                 services.telemetry.count("jobs_held_back", reason=LIMITED)
@@ -153,6 +159,15 @@ async def _start(services: Services, tenant: Tenant, per_minute: int, job: Job) 
             return
         await services.clock.sleep(_PAUSE_SECONDS * services.randomness.fraction())
     raise MustWait(LIMITED, services.clock.now() + _LONGEST_SPACING * (1 + services.randomness.fraction()))
+
+
+def _in_time(services: Services, meter: Meter, job: Job) -> bool:
+    """Whether the start comes before the job's deadline, however far its wait is spread by jitter."""
+    policy = services.pipeline.tasks.get(job.task_type)
+    if policy is None:
+        return True
+    spread = (meter.next_start - meter.asked) * policy.retry.jitter
+    return meter.next_start + spread <= job.released_at + policy.retry.deadline
 
 
 def _kept_until(services: Services, place: Place, job: Job) -> datetime:

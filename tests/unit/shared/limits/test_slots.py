@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from shared.calls.calling import MustWait
+from shared.decisions import PutOff, Rules, decide
 from shared.errors import StorageUnavailable
 from shared.jobs import Job
 from shared.limits.ports import Slot
@@ -22,6 +23,7 @@ from tests.support.virtual_time import LoopClock, run_virtually
 
 LEASE = timedelta(seconds=90)
 SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 
 
 def limited(world: World, source: TenantLimits | None = None, task: TenantLimits | None = None) -> Services:
@@ -215,6 +217,62 @@ async def test_a_turn_that_is_missed_is_lost() -> None:
     async with held(services, new_job(world, "evt_2")):
         pass
     assert (await refused(services, late)).reason == "rate_limited"
+
+
+def limited_until(world: World, limits: TenantLimits, deadline: timedelta) -> Services:
+    services = limited(world, limits)
+    policy = services.pipeline.tasks[TASK]
+    tasks = {TASK: replace(policy, retry=replace(policy.retry, deadline=deadline))}
+    return replace(services, pipeline=replace(services.pipeline, tasks=tasks))
+
+
+async def test_a_job_that_may_be_buried_before_its_turn_takes_none() -> None:
+    world = World()
+    services = limited_until(world, TenantLimits(per_minute=6), 10 * MINUTE)
+    jobs = [new_job(world, f"evt_{number}") for number in range(200)]
+    tenant = tenants_of(services, jobs[0])[0].key
+    for job in jobs:
+        with suppress(MustWait):
+            async with held(services, job):
+                pass
+    last = (await world.slots.meter(tenant)).meter.next_start
+    assert 8 * MINUTE < last - START <= 10 * MINUTE / 1.2
+    assert await world.slots.place(tenant, jobs[-1].job_id) is None
+    assert world.telemetry.counted("jobs_held_back", reason="rate_limited") == 200 - 6
+    world.clock.advance(5 * MINUTE)
+    later = new_job(world, "evt_later")
+    assert (await refused(services, later)).until == last + 10 * SECOND
+
+
+def test_at_twice_the_rate_as_many_start_as_may() -> None:
+    """Those who die waiting hold up nobody, so for an hour and a half the rate is used in full."""
+    world = World(clock=LoopClock())
+    services = limited_until(world, TenantLimits(per_minute=6), 10 * MINUTE)
+    policy = services.pipeline.tasks[TASK]
+    rules = Rules(retry=policy.retry, poll=policy.poll)
+    started = 0
+
+    async def live(number: int) -> None:
+        nonlocal started
+        await asyncio.sleep(5 * number)
+        job = new_job(world, f"evt_{number}")
+        while True:
+            try:
+                async with held(services, job):
+                    started += 1
+                    return
+            except MustWait as wait:
+                now = world.clock.now()
+                decision = decide(wait, job, rules, now, world.randomness.fraction())
+            if not isinstance(decision, PutOff):
+                return
+            await asyncio.sleep((decision.until - now).total_seconds())
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(live(number) for number in range(90 * 12)))
+
+    run_virtually(all_of_them())
+    assert started >= 0.95 * 90 * 6
 
 
 @pytest.mark.parametrize("changes", [{"attempt": 1}, {"waits": 3}])
