@@ -1,7 +1,7 @@
 """Budgets of a job's release and of a task type's day: reserved before a call, settled after it.
 
 What a crash leaves between the two counts as spent: nobody knows whether the call was made, and a budget is
-there to be kept. A reservation that is refused changes nothing.
+there to be kept. A reservation that is refused, or fails half-way, is given back.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from shared.calls.calling import BudgetExceeded, Usage
-from shared.errors import StorageUnavailable
+from shared.errors import AfterhookError, StorageUnavailable
 from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.limits.budget import KEPT_WRITES, Limit, Shard, reserved, settled
@@ -64,17 +64,28 @@ async def reserve(services: Services, job: Job, policy: TaskPolicy, amount: Usag
     """Reserve `amount` in every counter. Raises BudgetExceeded or StorageUnavailable."""
     day = f"{services.clock.now().astimezone(UTC):%Y%m%d}"
     done: tuple[Counter, ...] = ()
-    for counter in counters_of(job, policy, day):
-        if not await _reserve_in(services, counter, amount):
-            await settle(services, Reservation(amount=amount, counters=done), Usage())
-            services.telemetry.count("budgets_exceeded", task_type=job.task_type)
-            raise BudgetExceeded(
-                f"The budget of {counter.about} is used up. "
-                "Raise it in pipeline.toml, or wait, then resubmit."
-            )
-        done = (*done, counter)
-        await reach(Point.LIMITS_AFTER_RESERVATION)
+    try:
+        for counter in counters_of(job, policy, day):
+            if not await _reserve_in(services, counter, amount):
+                services.telemetry.count("budgets_exceeded", task_type=job.task_type)
+                raise BudgetExceeded(
+                    f"The budget of {counter.about} is used up. "
+                    "Raise it in pipeline.toml, or wait, then resubmit."
+                )
+            done = (*done, counter)
+            await reach(Point.LIMITS_AFTER_RESERVATION)
+    except AfterhookError:
+        await _give_back(services, job, Reservation(amount=amount, counters=done))
+        raise
     return Reservation(amount=amount, counters=done)
+
+
+async def _give_back(services: Services, job: Job, reservation: Reservation) -> None:
+    """No call follows, so nothing is spent; what cannot be written now counts as spent."""
+    try:
+        await settle(services, reservation, Usage())
+    except AfterhookError:
+        services.telemetry.count("limits_not_written", task_type=job.task_type)
 
 
 async def settle(services: Services, reservation: Reservation, used: Usage) -> None:

@@ -116,6 +116,51 @@ async def test_an_outage_is_no_answer(method: str) -> None:
         await reserve(build_services(world), new_job(world), policy(job_tokens=10), Usage(tokens=6))
 
 
+class FlappingStore(FakeBudgetStore):
+    """Is away for what begins with `away`."""
+
+    away: str | None = None
+
+    async def shards(self, counter: str) -> Sequence[StoredShard]:
+        if self.away is not None and counter.startswith(self.away):
+            raise StorageUnavailable
+        return await super().shards(counter)
+
+
+async def test_a_reservation_that_fails_half_way_is_given_back() -> None:
+    store = FlappingStore()
+    world = World(budgets=store)
+    services, job, both = build_services(world), new_job(world), policy(job_tokens=10, day_tokens=100)
+    store.away = "day:"
+    for _ in range(3):
+        with pytest.raises(StorageUnavailable):
+            await reserve(services, job, both, Usage(tokens=6))
+        assert store.spent(key(job)) == (0, 0)
+    store.away = None
+    await reserve(services, job, both, Usage(tokens=6))
+    assert (store.spent(key(job)), store.spent(DAY)) == ((6, 0), (6, 0))
+
+
+async def test_what_cannot_be_given_back_is_counted_and_the_first_failure_is_told() -> None:
+    store = LosingJobStore()
+    world = World(budgets=store)
+    services, job, both = build_services(world), new_job(world), policy(job_tokens=10, day_tokens=5)
+    with pytest.raises(BudgetExceeded, match="for the day"):
+        await reserve(services, job, both, Usage(tokens=6))
+    assert store.spent(key(job)) == (6, 0)
+    assert world.telemetry.counted("limits_not_written", task_type=TASK) == 1
+
+
+class LosingJobStore(FlappingStore):
+    """Is away for the job's counter once the day's was read."""
+
+    async def shards(self, counter: str) -> Sequence[StoredShard]:
+        found = await super().shards(counter)
+        if counter.startswith("day:"):
+            self.away = "job:"
+        return found
+
+
 class LosingStore(FakeBudgetStore):
     """Whose next write after `lose` is applied, told as a conflict, and followed by `others` of others."""
 
