@@ -1,8 +1,9 @@
 """Downloads from a provider's link: allowed hosts and public addresses only, bounded, nothing followed."""
 
 import asyncio
-from collections.abc import Collection
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 
 import aiohttp
 
@@ -30,27 +31,44 @@ class LinkDownloads:
         self._session: aiohttp.ClientSession | None = None
         self._slots = asyncio.Semaphore(AT_ONCE)
 
+    @asynccontextmanager
+    async def slot(self, wait: timedelta) -> AsyncIterator[bool]:
+        """As the port says."""
+        if not await self._free(wait):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._slots.release()
+
     async def fetch(self, provider: str, link: str, *, hosts: tuple[str, ...], max_bytes: int) -> VideoFile:
         """As the port says. A redirect is an answer without a file."""
         try:
             target = check_target(link, allowed=hosts, private=self._private_hosts)
         except TargetRefused as refused:
             raise LinkRefused(f"The provider's link is refused. {refused} See `link_hosts`.") from None
-        async with self._slots:
-            try:
-                return await self._get(provider, target, max_bytes)
-            except aiohttp.InvalidURL:
-                raise LinkRefused from None
-            except (aiohttp.ClientError, OSError, ValueError) as error:
-                if refused_as_private(error):
-                    raise LinkRefused("The provider's link leads to an address that is not public.") from None
-                sent = not isinstance(error, aiohttp.ClientConnectorError)
-                raise classify(Sighting(provider=provider, sent=sent)) from None
+        try:
+            return await self._get(provider, target, max_bytes)
+        except aiohttp.InvalidURL:
+            raise LinkRefused from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if refused_as_private(error):
+                raise LinkRefused("The provider's link leads to an address that is not public.") from None
+            sent = not isinstance(error, aiohttp.ClientConnectorError)
+            raise classify(Sighting(provider=provider, sent=sent)) from None
 
     async def aclose(self) -> None:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    async def _free(self, wait: timedelta) -> bool:
+        try:
+            async with asyncio.timeout(wait.total_seconds()):
+                return await self._slots.acquire()
+        except TimeoutError:
+            return False
 
     async def _get(self, provider: str, target: Target, max_bytes: int) -> VideoFile:
         if self._session is None:

@@ -5,6 +5,7 @@ failed may be submitted again; a link is fetched again, and an unfit file is for
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, assert_never
@@ -31,6 +32,9 @@ from shared.video.validation import check_video
 
 STATUS_TIMEOUT = timedelta(seconds=30)
 FETCH_TIMEOUT = timedelta(seconds=70)
+SLOT_WAIT = timedelta(seconds=10)
+"""For one of the downloads at once; short, because status and fetch must fit the attempt too."""
+DOWNLOADS_BUSY = "downloads_busy"
 NOT_FOUND = 404
 
 
@@ -108,24 +112,12 @@ class _Video:
         await reach(Point.VIDEO_AFTER_STATUS)
         return status
 
-    async def result(self, done: Done, status: VideoStatus) -> TaskResult:
+    async def result(self, done: Done, status: VideoStatus) -> TaskResult | Waiting:
         """The finished video. Each run fetches anew: a copy that was not stored yet is nobody's."""
-        name, limit = self.provider.contract.provider, self.task.options.max_video
-
-        async def fetch() -> VideoFile:
-            if status.link is None:
-                return await self.provider.fetch(done.external_id, limit)
-            hosts = self.provider.link_hosts
-            return await self.task.downloads.fetch(name, status.link, hosts=hosts, max_bytes=limit)
-
-        try:
-            file = await self.context.calls.run(name, fetch, timeout=FETCH_TIMEOUT)
-        except TriedInVain:
-            raise
-        except CallFailed as failure:
-            answer = f"status {failure.status}" if failure.status is not None else "no whole answer"
-            text = f"{name}: the finished video could not be fetched ({answer})."
-            raise LinkBroken(text, retry_after=failure.retry_after) from None
+        limit = self.task.options.max_video
+        file = await self._file(done, status.link, limit)
+        if file is None:
+            return Waiting(DOWNLOADS_BUSY)
         await reach(Point.VIDEO_AFTER_FETCH)
         try:
             fit = await asyncio.to_thread(check_video, file, seconds=self._seconds(done), max_bytes=limit)
@@ -134,6 +126,28 @@ class _Video:
                 raise LinkBroken(str(unfit)) from None
             raise
         return TaskResult(file.content, fit.format.value)
+
+    async def _file(self, done: Done, link: str | None, limit: int) -> VideoFile | None:
+        """None while too many downloads run: our own queue says nothing of the provider's health."""
+        if link is None:
+            return await self._fetched(lambda: self.provider.fetch(done.external_id, limit))
+        name, hosts = self.provider.contract.provider, self.provider.link_hosts
+        downloads = self.task.downloads
+        async with downloads.slot(SLOT_WAIT) as free:
+            if not free:
+                return None
+            return await self._fetched(lambda: downloads.fetch(name, link, hosts=hosts, max_bytes=limit))
+
+    async def _fetched(self, fetch: Callable[[], Awaitable[VideoFile]]) -> VideoFile:
+        name = self.provider.contract.provider
+        try:
+            return await self.context.calls.run(name, fetch, timeout=FETCH_TIMEOUT)
+        except TriedInVain:
+            raise
+        except CallFailed as failure:
+            answer = f"status {failure.status}" if failure.status is not None else "no whole answer"
+            text = f"{name}: the finished video could not be fetched ({answer})."
+            raise LinkBroken(text, retry_after=failure.retry_after) from None
 
     def _seconds(self, done: Done) -> float:
         """As it was ordered: what the configuration says may have changed since."""

@@ -1,5 +1,6 @@
 """The seam between `generate_video` and whoever makes videos: submit, ask, fetch."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -83,10 +84,17 @@ class VideoProvider(Protocol):
 
 
 class Downloads(Protocol):
-    """Fetches what a provider's link leads to."""
+    """Fetches what a provider's link leads to, a few at once."""
+
+    def slot(self, wait: timedelta) -> AbstractAsyncContextManager[bool]:
+        """Hold one of the downloads at once; False if none became free within `wait`."""
+        ...
 
     async def fetch(self, provider: str, link: str, *, hosts: tuple[str, ...], max_bytes: int) -> VideoFile:
-        """Raises CallFailed (naming `provider`), LinkRefused or VideoUnfit (too large)."""
+        """The file. Called within a slot.
+
+        Raises CallFailed (naming `provider`), LinkRefused or VideoUnfit (too large).
+        """
         ...
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
 
 import pytest
 from aiohttp import web
@@ -191,12 +193,26 @@ async def test_only_a_few_come_at_once(downloads: LinkDownloads, server: Server)
         return web.Response(body=b"x")
 
     server.handler = wait
-    fetches = [
-        downloads.fetch("videos", server.link(f"/{n}"), hosts=(server.host,), max_bytes=LIMIT)
-        for n in range(6)
-    ]
-    await asyncio.gather(*fetches)
+
+    async def fetch(number: int) -> None:
+        async with downloads.slot(timedelta(seconds=30)) as free:
+            assert free
+            link = server.link(f"/{number}")
+            await downloads.fetch("videos", link, hosts=(server.host,), max_bytes=LIMIT)
+
+    await asyncio.gather(*(fetch(number) for number in range(6)))
     assert most == AT_ONCE
+
+
+async def test_whoever_finds_no_slot_in_time_is_told_and_takes_none(downloads: LinkDownloads) -> None:
+    soon = timedelta(milliseconds=1)
+    async with AsyncExitStack() as held:
+        for _ in range(AT_ONCE):
+            assert await held.enter_async_context(downloads.slot(soon))
+        async with downloads.slot(soon) as free:
+            assert not free
+    async with downloads.slot(soon) as one, downloads.slot(soon) as other, downloads.slot(soon) as third:
+        assert (one, other, third) == (True, True, False)
 
 
 async def test_a_compressed_answer_comes_as_it_is(downloads: LinkDownloads, server: Server) -> None:

@@ -1,6 +1,8 @@
 """`generate_video`: submitted once, looked at until it ends, and each failure told apart."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -93,8 +95,19 @@ class ScriptedDownloads:
 
     files: list[VideoFile | AfterhookError] = field(default_factory=lambda: [VideoFile(mp4(), "video/mp4")])
     links: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    free: bool = True
+    holding: int = 0
+
+    @asynccontextmanager
+    async def slot(self, wait: timedelta) -> AsyncIterator[bool]:
+        self.holding += 1
+        try:
+            yield self.free
+        finally:
+            self.holding -= 1
 
     async def fetch(self, provider: str, link: str, *, hosts: tuple[str, ...], max_bytes: int) -> VideoFile:
+        assert self.holding == 1
         self.links.append((link, hosts))
         return told(self.files)
 
@@ -253,6 +266,23 @@ async def test_a_link_is_fetched_from_the_hosts_of_the_contract_alone() -> None:
         await run(task(ScriptedProvider([LINKED]), downloads))
     assert downloads.links == [(LINKED.link, ("media.example.com",))]
     assert isinstance(caught.value, PermanentError)
+
+
+async def test_a_job_that_finds_no_download_slot_waits_without_a_call_that_could_fail() -> None:
+    """However long others download: it is no outage of the provider, and no attempt is spent."""
+    downloads, calls = ScriptedDownloads(free=False), DirectCalls()
+    provider, effects = ScriptedProvider([LINKED]), MemoryEffects()
+    made = task(provider, downloads)
+    assert await made.run(order(), a_context(effects, calls)) == Waiting("downloads_busy")
+    assert (calls.providers, downloads.links, downloads.holding) == (["videos"], [], 0)
+    downloads.free = True
+    assert await run(made, effects) == TaskResult(mp4(), "video/mp4")
+    assert (len(provider.created), downloads.holding) == (1, 0)
+
+
+async def test_the_providers_own_endpoint_needs_no_download_slot() -> None:
+    downloads = ScriptedDownloads(free=False)
+    assert isinstance(await run(task(ScriptedProvider([COMPLETED]), downloads)), TaskResult)
 
 
 async def test_a_webm_is_kept_as_one() -> None:
