@@ -36,8 +36,11 @@ _MOST_TOKENS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Completion:
+    """`refused`: the model's answer is a refusal, which costs like any other."""
+
     sentences: tuple[str, ...]
     usage: Usage | None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class OpenAISummarizer:
             estimate=estimate,
             used=lambda found: found.usage or estimate,
         )
+        if completion.refused:
+            raise RefusedByPolicy(self.client.provider)
         return completion.sentences
 
     async def _complete(self, prompt: Prompt, sentences: int) -> _Completion:
@@ -107,13 +112,14 @@ class OpenAISummarizer:
         message = choice.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         reason = choice.get("finish_reason")
+        usage = self._usage(document.get("usage"))
         if reason == "content_filter" or (isinstance(message, dict) and message.get("refusal")):
-            raise RefusedByPolicy(self.client.provider)
+            return _Completion((), usage, refused=True)
         cut_off = reason == "length"
         found = read_summary(content, sentences, cut_off=cut_off) if isinstance(content, str) else ()
         if not found:
             raise self._garbled()
-        return _Completion(found, self._usage(document.get("usage")))
+        return _Completion(found, usage)
 
     def _usage(self, usage: Any) -> Usage | None:
         """None where the service gives no figures: then the estimate counts."""

@@ -166,6 +166,20 @@ async def test_a_model_that_refuses_is_told_as_a_refusal(document: dict[str, Any
     assert "cannot" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("usage", "used"),
+    [({"prompt_tokens": 100, "completion_tokens": 10}, Usage(tokens=110, micros=120)), (None, None)],
+)
+async def test_a_refusal_costs_what_the_answer_says_or_its_estimate(
+    usage: dict[str, Any] | None, used: Usage | None
+) -> None:
+    calls = DirectCalls()
+    refusal = completion(None, refusal="I cannot do that.") | {"usage": usage}
+    with pytest.raises(RefusedByPolicy):
+        await OpenAISummarizer(Scripted(refusal), "m", PRICE).summarize(TEXT, sentences=3, calls=calls)
+    assert calls.used == ([used] if used else calls.reserved)
+
+
 async def test_an_answer_at_its_limit_loses_the_line_that_is_not_whole() -> None:
     assert await summarized(completion("One.\nTwo.\nThr", "length")) == ("One.", "Two.")
 
