@@ -17,6 +17,10 @@ _PATH = re.compile(r"`((?:shared|tests|devhost|docs)/[\w./-]*)`")
 _CODE = re.compile(r'(?:code: ClassVar\[str\] = |code=|code = |problem\(\d+, |unavailable\()"([a-z_]+)"')
 _EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/webhooks.md").read_text(), re.DOTALL)
 BASE_CODES = {"refused", "webhook_rejected"}
+NO_ENDS = {
+    *("transient", "permanent", "delivery_unfit"),  # what others derive from
+    *("claim_lost", "conflict", "illegal_transition", "dead_lettered"),  # never a job's own end
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -49,6 +53,14 @@ def test_every_code_of_a_video_is_explained() -> None:
     codes = _CODE.findall((ROOT / "shared/video/errors.py").read_text())
     explained = (ROOT / "docs/operating.md").read_text()
     assert "video_unfit" in codes
+    assert sorted(code for code in codes if f"`{code}`" not in explained) == []
+
+
+def test_every_code_of_a_run_that_did_not_succeed_is_explained() -> None:
+    files = [*(ROOT / "shared/calls").glob("*.py"), ROOT / "shared/decisions.py", ROOT / "shared/errors.py"]
+    codes = {code for file in files for code in _CODE.findall(file.read_text())} - NO_ENDS
+    explained = (ROOT / "docs/operating.md").read_text()
+    assert {"budget_exceeded", "provider_call_failed", "result_overdue", "no_time_left"} <= codes
     assert sorted(code for code in codes if f"`{code}`" not in explained) == []
 
 
