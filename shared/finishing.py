@@ -12,6 +12,7 @@ from typing import Any
 from shared.errors import QueueUnavailable
 from shared.failpoints import Point, reach
 from shared.jobs import Job, JobState
+from shared.limits.forgetting import forget_job
 from shared.messages import JobMessage
 from shared.notify.delivery import TryAgain, deliver
 from shared.notify.outbox import owed
@@ -49,10 +50,14 @@ async def _told(services: Services, job: Job) -> bool:
 
 
 async def tidy(services: Services, job: Job, release: int) -> None:
-    """Settle the cases, note that the job ended, then remove the open row of `release`. Repeatable."""
+    """Settle the cases, note the job's end, forget its limits, then remove the open row of `release`.
+
+    Repeatable.
+    """
     await settle_cases(services, job)
     if job.final:
         await services.retention.put(ended(job))
+    await forget_job(services, job, release)
     await reach(Point.FINISH_BEFORE_OPEN_ROW)
     await services.open_index.remove(job.job_id, release)
 

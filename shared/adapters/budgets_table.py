@@ -33,7 +33,7 @@ class BudgetsTable:
             Change(
                 columns={
                     "PartitionKey": partition,
-                    "RowKey": f"{one.shard.number:04d}",
+                    "RowKey": _row(one.shard.number),
                     "record": to_text(one.shard),
                 },
                 create=one.version is None,
@@ -46,6 +46,15 @@ class BudgetsTable:
         except Answered:
             return False
         return True
+
+    async def forget(self, counter: str) -> None:
+        partition = _partition(counter)
+        for stored in await self.shards(counter):
+            await self._table.delete(partition, _row(stored.shard.number))
+
+
+def _row(number: int) -> str:
+    return f"{number:04d}"
 
 
 def _partition(counter: str) -> str:

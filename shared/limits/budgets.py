@@ -6,7 +6,7 @@ there to be kept. A reservation that is refused, or fails half-way, is given bac
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, date
 
 from shared.calls.calling import BudgetExceeded, Usage
 from shared.errors import AfterhookError, StorageUnavailable
@@ -42,17 +42,27 @@ class Reservation:
     counters: tuple[Counter, ...] = ()
 
 
-def counters_of(job: Job, policy: TaskPolicy, day: str) -> tuple[Counter, ...]:
-    """The counters that a call of this job counts in: those with a limit. `day` is `yyyymmdd` in UTC."""
+def job_key(job_id: str, release: int) -> str:
+    """The counter of one release of a job."""
+    return f"job:{job_id}:{release}"
+
+
+def day_key(task_type: str, day: date) -> str:
+    """The counter of a task type's day (UTC)."""
+    return f"day:{task_type}:{day:%Y%m%d}"
+
+
+def counters_of(job: Job, policy: TaskPolicy, day: date) -> tuple[Counter, ...]:
+    """The counters that a call of this job counts in: those with a limit. `day` is in UTC."""
     budget = policy.budget
     own = Counter(
-        key=f"job:{job.job_id}:{job.release}",
+        key=job_key(job.job_id, job.release),
         about="the job",
         limit=Limit(tokens=budget.job_tokens, micros=budget.job_micros),
         shards=1,
     )
     all_of_day = Counter(
-        key=f"day:{job.task_type}:{day}",
+        key=day_key(job.task_type, day),
         about=f"{job.task_type} for the day (UTC)",
         limit=Limit(tokens=budget.day_tokens, micros=budget.day_micros),
         shards=DAY_SHARDS,
@@ -62,7 +72,7 @@ def counters_of(job: Job, policy: TaskPolicy, day: str) -> tuple[Counter, ...]:
 
 async def reserve(services: Services, job: Job, policy: TaskPolicy, amount: Usage) -> Reservation:
     """Reserve `amount` in every counter. Raises BudgetExceeded or StorageUnavailable."""
-    day = f"{services.clock.now().astimezone(UTC):%Y%m%d}"
+    day = services.clock.now().astimezone(UTC).date()
     done: tuple[Counter, ...] = ()
     try:
         for counter in counters_of(job, policy, day):

@@ -47,6 +47,10 @@ class BudgetStore(Protocol):
         """Write all if each is unchanged since its `version`; False, and nothing written, if one changed."""
         ...
 
+    async def forget(self, counter: str) -> None:
+        """Delete what is stored of a counter that nobody counts in any more."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:

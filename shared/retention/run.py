@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from shared.errors import AfterhookError, Conflict, StorageUnavailable, where_raised
 from shared.failpoints import Point, reach
+from shared.limits.forgetting import forget_days
 from shared.pipeline.policies import RetentionPolicy
 from shared.ports import RowKind, Snapshot
 from shared.retention.ports import EndedJob, Left
@@ -75,6 +76,7 @@ class Retention:
         """Raises StorageUnavailable."""
         services, now = self._services, self._services.clock.now()
         run = _Run(now + LONGEST_RUN)
+        await forget_days(services)
         for left in Left:
             day = horizon(services.pipeline.retention, left, now)
             if day is not None:

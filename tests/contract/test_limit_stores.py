@@ -69,6 +69,17 @@ async def test_a_counter_begins_without_shards_and_keeps_large_numbers(stores: S
     assert await stores.budgets.shards("day:b") == []
 
 
+async def test_a_counter_that_is_forgotten_begins_anew_and_no_other_does(stores: Stores) -> None:
+    shards = [StoredShard(shard=Shard(number=number), version=None) for number in (0, 11)]
+    for counter in ("day:a", "day:b"):
+        assert await stores.budgets.write(counter, shards)
+    await stores.budgets.forget("day:a")
+    await stores.budgets.forget("day:a")
+    assert await stores.budgets.shards("day:a") == []
+    assert len(await stores.budgets.shards("day:b")) == 2
+    assert await stores.budgets.write("day:a", shards)
+
+
 async def test_shards_change_together_or_not_at_all(stores: Stores) -> None:
     new = [StoredShard(shard=Shard(number=number), version=None) for number in range(3)]
     assert await stores.budgets.write("job:a", new)

@@ -71,6 +71,12 @@ class FakeBudgetStore(_Versions):
                 self._rows[counter, one.shard.number] = (to_text(one.shard), self._next())
         return True
 
+    async def forget(self, counter: str) -> None:
+        check_key(counter, "the counter")
+        async with self._call("forget"):
+            for row in [row for row in self._rows if row[0] == counter]:
+                del self._rows[row]
+
     def counters(self) -> set[str]:
         """Every counter that was written, for assertions."""
         return {counter for counter, _ in self._rows}
