@@ -76,16 +76,13 @@ def _spoiled() -> Iterator[tuple[str, JsonStep]]:
     yield from _garbled(*kinds, Garbage.HUGE)
 
 
-def _safe_to_repeat(called: Called, *, each_counts: bool) -> Iterator[Row]:
-    """A model or a status: no answer is a retry, never an unknown outcome."""
+def _answers_safe_to_repeat() -> Iterator[tuple[str, tuple[JsonStep, ...], bool]]:
+    """Name, steps, and whether the call was executed before the good one."""
     for name, step in (*_turned_away(), *_unclear_and_not_executed()):
-        yield Row(called, name, (step,), SUCCEEDED, 2, 1)
+        yield name, (step,), False
     for name, step in (*_unclear_and_executed(), *_spoiled()):
-        yield Row(called, name, (step,), SUCCEEDED, 2, 2 if each_counts else 1)
-    burst = tuple(status(number) for number in (500, 503, 502))
-    yield Row(called, "burst", burst, SUCCEEDED, 4, 1)
-    end = (status(504, times=ATTEMPTS),)
-    yield Row(called, "5xx_to_the_end", end, FAILED, ATTEMPTS, 0 if each_counts else 1)
+        yield name, (step,), True
+    yield "burst", tuple(status(number) for number in (500, 503, 502)), False
 
 
 def _refused(called: Called, effects: int) -> Iterator[Row]:
@@ -94,18 +91,23 @@ def _refused(called: Called, effects: int) -> Iterator[Row]:
 
 
 def _chat() -> Iterator[Row]:
-    yield from _safe_to_repeat(Called.CHAT, each_counts=True)
+    """A model: no answer is a retry, never an unknown outcome."""
+    for name, steps, executed in _answers_safe_to_repeat():
+        yield Row(Called.CHAT, name, steps, SUCCEEDED, 1 + len(steps), 2 if executed else 1)
+    yield Row(Called.CHAT, "5xx_to_the_end", (status(504, times=ATTEMPTS),), FAILED, ATTEMPTS, 0)
     yield from _refused(Called.CHAT, 0)
     refused = (status(400, code="content_filter"),)
     yield Row(Called.CHAT, "refused_by_policy", refused, "fix_input/content_refused", 1, 0)
 
 
 def _status() -> Iterator[Row]:
-    yield from _safe_to_repeat(Called.STATUS, each_counts=False)
+    """A look at what the outside works on: one that fails is made again, and spends no attempt."""
+    for name, steps, _ in _answers_safe_to_repeat():
+        yield Row(Called.STATUS, name, steps, SUCCEEDED, 1, 1)
+    many = (status(504, times=2 * ATTEMPTS),)
+    yield Row(Called.STATUS, "5xx_more_often_than_attempts", many, SUCCEEDED, 1, 1)
     yield from _refused(Called.STATUS, 1)
-    yield Row(Called.STATUS, "404", (status(404),), SUCCEEDED, 2, 1)
-    unknown = (status(404, times=ATTEMPTS),)
-    yield Row(Called.STATUS, "404_to_the_end", unknown, "manual_review/video_not_known", ATTEMPTS, 1)
+    yield Row(Called.STATUS, "404", (status(404),), SUCCEEDED, 1, 1)
 
 
 def _submit() -> Iterator[Row]:
@@ -138,11 +140,11 @@ def _content() -> Iterator[Row]:
         ("401", status(401)),
         *_garbled(Garbage.NOT_JSON, Garbage.HTML, Garbage.EMPTY),
     ):
-        yield Row(Called.CONTENT, name, (step,), SUCCEEDED, 2, 1)
+        yield Row(Called.CONTENT, name, (step,), SUCCEEDED, 1, 1)
     for name, step in _garbled(Garbage.TRUNCATED, Garbage.ZEROS, Garbage.HUGE):
         yield Row(Called.CONTENT, name, (step,), "manual_review/video_unfit", 1, 1)
-    gone = (status(503, times=ATTEMPTS),)
-    yield Row(Called.CONTENT, "503_to_the_end", gone, "manual_review/video_link_broken", ATTEMPTS, 1)
+    gone = (status(503, times=2 * ATTEMPTS),)
+    yield Row(Called.CONTENT, "503_more_often_than_attempts", gone, SUCCEEDED, 1, 1)
 
 
 def _effects() -> Iterator[Row]:
@@ -160,8 +162,7 @@ def _effects() -> Iterator[Row]:
     for name, step in (*_unclear_and_executed(), *garbled):
         yield Row(Called.BLIND, name, (step,), RECONCILE, 1, 1)
     lost = (cut(Fault.CUT_AFTER), status(429, times=ATTEMPTS - 1))
-    left_open = "reconcile/provider_call_failed"
-    yield Row(Called.KEYED, "cut_after_then_429_to_the_end", lost, left_open, ATTEMPTS, 1)
+    yield Row(Called.KEYED, "cut_after_then_429_when_attempts_are_spent", lost, SUCCEEDED, ATTEMPTS, 1)
     refused = (cut(Fault.CUT_AFTER), status(400))
     yield Row(Called.KEYED, "cut_after_then_400", refused, RECONCILE, 2, 1)
     twice = (cut(Fault.CUT_AFTER), cut(Fault.CUT_BEFORE))
