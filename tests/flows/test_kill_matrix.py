@@ -39,6 +39,7 @@ ELSEWHERE = frozenset(
 MATRIX = tuple(point for point in Point if point.name.split("_", 1)[0] in AREAS and point not in ELSEWHERE)
 """A new point of these areas joins by itself."""
 PATIENCE_SECONDS = 60.0
+_CANCELS = 10
 ACTIONS = ("keyed", "findable", "blind")
 
 
@@ -254,11 +255,14 @@ def _kill_the_decision(matrix: Matrix, point: Point) -> None:
 
 
 def _kill_a_cancel(matrix: Matrix, point: Point) -> None:
-    """Of a job that waits for its next turn."""
-    job_id = matrix.deliver(blind=[{"status": 429, "retry_after": 600}])
-    matrix.wait_status(job_id, "retry_scheduled")
+    """Of a job that waits for its next turn; one that has begun it meanwhile gets a flag instead."""
     matrix.flow.failpoints.kill(point)
-    matrix.cancel(job_id)
+    for _ in range(_CANCELS):
+        job_id = matrix.deliver(keyed=[{"status": 503, "times": 40}])
+        matrix.wait_status(job_id, "retry_scheduled")
+        matrix.cancel(job_id)
+        if matrix.flow.failpoints.fired(point):
+            return
 
 
 def _kill_the_cancel_of_a_running_job(matrix: Matrix, point: Point) -> None:

@@ -70,7 +70,9 @@ def test_empty_settings_count_as_none(python: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", HTTP_FUNCTIONS)
 def test_without_settings_an_http_function_answers_503(bare: Worker, name: str) -> None:
     method, route, _ = HTTP_FUNCTIONS[name]
-    answer = bare.invoke(name, http(method, route, {"job_id": "job_1", "source": "github", "name": "a.txt"}))
+    answer = bare.invoke(
+        name, http(method, route, {"job_id": "job_1", "source": "github", "name": "a.txt", "token": "t"})
+    )
     assert (answer.state, answer.status) == ("returned", 503), answer.error
     assert answer.json()["code"] == "configuration_invalid"
     assert answer.headers["content-type"].startswith("application/problem+json")

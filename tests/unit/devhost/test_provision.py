@@ -7,10 +7,14 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from devhost.provision import TABLES, provision
+from shared.adapters.breakers_table import BreakersTable
+from shared.adapters.budgets_table import BudgetsTable
 from shared.adapters.cases_table import CasesTable
 from shared.adapters.groups_table import GroupsTable
 from shared.adapters.jobs_table import JobsTable
 from shared.adapters.open_table import OpenTable
+from shared.adapters.retention_table import RetentionTable
+from shared.adapters.slots_table import SlotsTable
 from tests.support.storage import Azurite
 
 
@@ -29,6 +33,15 @@ def test_what_is_missing_is_made_and_what_is_there_stays(azurite: Azurite) -> No
 
 
 def test_the_tables_are_those_of_the_application() -> None:
-    made = (JobsTable, OpenTable, CasesTable, GroupsTable)
+    made = (
+        JobsTable,
+        OpenTable,
+        CasesTable,
+        GroupsTable,
+        BreakersTable,
+        BudgetsTable,
+        SlotsTable,
+        RetentionTable,
+    )
     used = [inspect.signature(table.__init__).parameters["table"].default for table in made]
-    assert list(TABLES) == used
+    assert list(TABLES) == list(dict.fromkeys(used))

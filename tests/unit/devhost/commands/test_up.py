@@ -20,7 +20,12 @@ from tests.support.http import request
 from tests.support.small_app import small_app
 from tests.support.waiting import eventually, is_alive
 
-RUN = "import sys; from devhost.commands import run; sys.exit(run(sys.argv[1:]))"
+RUN = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell takes from what runs in the background
+from devhost.commands import run
+sys.exit(run(sys.argv[1:]))
+"""
 
 
 @pytest.fixture(scope="module")
