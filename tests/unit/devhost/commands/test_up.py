@@ -22,7 +22,7 @@ from tests.support.waiting import eventually, is_alive
 
 RUN = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell takes from what runs in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell takes it from background jobs
 from devhost.commands import run
 sys.exit(run(sys.argv[1:]))
 """
