@@ -17,6 +17,7 @@ from shared.effects.records import read_effect
 from shared.http.bodies import content_of, read_body
 from shared.http.decision_bodies import DecisionBody, Identifier, bad_decision, decision_of
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
+from shared.http.jobs_api import notification_of
 from shared.http.views import (
     attempt_view,
     case_view,
@@ -86,6 +87,8 @@ async def show_case(services: Services, request: HttpRequest) -> HttpAnswer:
             "decisions": [decision_view(row) for row in await rows(case_id, RowKind.DECISION)],
             "timeline": [timeline_view(row) for row in await rows(case_id, RowKind.TIMELINE)],
         }
+        told = await notification_of(services, job)
+        view |= {} if told is None else {"notification": told}
     return answer_json(200, view)
 
 

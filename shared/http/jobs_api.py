@@ -1,23 +1,41 @@
 """`/jobs/{job_id}`: the job, its result, and its end before its time."""
 
+import asyncio
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 from shared.cancel import Cancellation, Cancelling, cancel
 from shared.http.bodies import idempotency_key, read_body
 from shared.http.decision_bodies import Operator, Reason, bad_decision
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
-from shared.http.views import job_view
+from shared.http.views import job_view, notification_view
 from shared.jobs import JOB_ID, Job, JobState, Review
+from shared.notify.outbox import announced
+from shared.notify.status import TELLS, notification_state
 from shared.ports import RowKind, Snapshot
 from shared.services import Services
 from shared.worker.results import RESULT_LIMIT
 
 
 async def get_job(services: Services, request: HttpRequest) -> HttpAnswer:
-    """The job with its timeline."""
-    snapshot = await find_job(services, request)
-    timeline = await services.jobs.rows(snapshot.job.job_id, RowKind.TIMELINE)
-    return answer_json(200, job_view(snapshot.job, timeline))
+    """The job with its timeline, what people decided about it, and how far the telling of its end came."""
+    job = (await find_job(services, request)).job
+    rows = services.jobs.rows
+    timeline, decisions, told = await asyncio.gather(
+        rows(job.job_id, RowKind.TIMELINE),
+        rows(job.job_id, RowKind.DECISION),
+        notification_of(services, job),
+    )
+    return answer_json(200, job_view(job, timeline, decisions, told))
+
+
+async def notification_of(services: Services, job: Job) -> dict[str, Any] | None:
+    """As in `notification_view`; None for a job that is not at an end of which anybody is told."""
+    if job.state not in TELLS:
+        return None
+    said = await announced(services, job)
+    return notification_view(notification_state(services, job, said), said)
 
 
 async def get_result(services: Services, request: HttpRequest) -> HttpAnswer:

@@ -1,12 +1,14 @@
 """How jobs and cases look in JSON: the shapes that callers rely on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from shared.effects.records import EffectRecord
 from shared.jobs import Failure, Job, Review
+from shared.notify.announcement import Announcement
+from shared.notify.status import NotificationState
 from shared.ports import Case, Row
 
 PUBLISHED = frozenset({None, Review.APPROVED})
@@ -18,7 +20,12 @@ def time_text(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def job_view(job: Job, timeline: Iterable[Row]) -> dict[str, Any]:
+def job_view(
+    job: Job,
+    timeline: Iterable[Row],
+    decisions: Iterable[Row] = (),
+    notification: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     view: dict[str, Any] = {
         "job_id": job.job_id,
         "status": job.state.value,
@@ -43,6 +50,10 @@ def job_view(job: Job, timeline: Iterable[Row]) -> dict[str, Any]:
     view |= {name: True for name, deleted in gone.items() if deleted}
     if job.failure is not None:
         view["failure"] = failure_view(job.failure)
+    if notification is not None:
+        view["notification"] = dict(notification)
+    if decided := [verdict_view(row) for row in decisions]:
+        view["decisions"] = decided
     view["timeline"] = [timeline_view(row) for row in timeline]
     return view
 
@@ -103,6 +114,25 @@ def decision_view(row: Row) -> dict[str, Any]:
     hidden = {"idempotency_key", "request_hash"}
     view = {name: value for name, value in row.data.items() if name not in hidden and value is not None}
     return view | _times(row, "at")
+
+
+def verdict_view(row: Row) -> dict[str, Any]:
+    """Of a decision what whoever may see the job may know: who took it, when and why."""
+    shown = ("at", "action", "operator", "reason", "release")
+    return {name: value for name, value in decision_view(row).items() if name in shown}
+
+
+def notification_view(state: NotificationState, announced: Announcement | None) -> dict[str, Any]:
+    """How far the telling came: never what was posted, or where to."""
+    view: dict[str, Any] = {"state": state.value}
+    if announced is None:
+        return view
+    view |= {"type": announced.kind, "failed_attempts": announced.attempts}
+    view |= {"code": announced.code} if announced.code is not None else {}
+    view |= {"http_status": announced.status} if announced.status is not None else {}
+    if state is NotificationState.WAITING:
+        view["next_at"] = time_text(announced.due_at)
+    return view
 
 
 def attempt_view(row: Row) -> dict[str, Any]:

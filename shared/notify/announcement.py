@@ -20,7 +20,8 @@ class OutboxState(StrEnum):
 class Announcement:
     """What is said of one release. `attempts` failed, the last with `code`; the next is at `due_at`.
 
-    `put_offs` counts how often there was no turn at a busy receiver.
+    `status` is the HTTP status of the last answer, where one came. `put_offs` counts how often there was no
+    turn at a busy receiver.
     """
 
     webhook_id: str
@@ -33,6 +34,7 @@ class Announcement:
     attempts: int = 0
     put_offs: int = 0
     code: str | None = None
+    status: int | None = None
 
     def body(self) -> bytes:
         """The same bytes at every attempt."""

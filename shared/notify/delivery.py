@@ -67,18 +67,19 @@ async def _attempt(
     await reach(Point.NOTIFY_AFTER_POST)
     match attempt:
         case Told():
-            told = replace(announcement, state=OutboxState.DELIVERED, code=None)
+            told = replace(announcement, state=OutboxState.DELIVERED, code=None, status=None)
             await _settle(services, job, told, "notified")
             services.telemetry.count("notifications_delivered", source=job.source)
             return Delivered()
         case NoTurn():
             pause = busy_pause(announcement.put_offs, services.randomness.fraction())
-            put_off = replace(announcement, put_offs=announcement.put_offs + 1, code="receiver_busy")
+            put_offs = announcement.put_offs + 1
+            put_off = replace(announcement, put_offs=put_offs, code="receiver_busy", status=None)
             return await _later(services, job, put_off, pause)
         case NotTold() as failed:
             attempts = announcement.attempts + 1
             services.telemetry.count("notifications_failed", source=job.source, code=failed.code)
-            tried = replace(announcement, attempts=attempts, code=failed.code)
+            tried = replace(announcement, attempts=attempts, code=failed.code, status=failed.status)
             if failed.for_good:
                 return await _give_up(services, job, tried)
             pause = pause_after(attempts, services.randomness.fraction(), failed.retry_after)

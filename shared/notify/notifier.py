@@ -1,5 +1,6 @@
 """One attempt at telling a receiver: secret, address, turn, post; and what the answer means."""
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from shared.pipeline.policies import NotifyPolicy
 from shared.ports import Clock
 from shared.webhooks.base import UnusableSecret
 
+log = logging.getLogger("afterhook.notify")
 _OK = range(200, 300)
 _REDIRECTS = range(300, 400)
 _CLIENT_ERRORS = range(400, 500)
@@ -27,9 +29,13 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotTold:
-    """It has it not, or nobody knows; `code` says why, `for_good` that the receiver wants no more."""
+    """It has it not, or nobody knows; `code` says why, `for_good` that the receiver wants no more.
+
+    `status` is the answer's HTTP status, if one came.
+    """
 
     code: str
+    status: int | None = None
     retry_after: timedelta | None = None
     for_good: bool = False
 
@@ -71,7 +77,8 @@ class SignedNotifier:
         try:
             keys = signing_keys(self._environ.get(policy.secret))
             check_target(policy.url, allowed=self._allowed, private=self._private)
-        except UnusableSecret:
+        except UnusableSecret as unusable:
+            log.warning("nobody is told of %s's jobs: setting %s: %s", source, policy.secret, unusable)
             return NotTold(code="secret_unusable")
         except TargetRefused as refused:
             return NotTold(code=refused.reason.value)
@@ -104,11 +111,11 @@ def meaning(answer: PostAnswer) -> Told | NotTold:
     if answer.status in _OK:
         return Told()
     if answer.status == _GONE:
-        return NotTold(code="receiver_gone", for_good=True)
+        return NotTold(code="receiver_gone", status=answer.status, for_good=True)
     if answer.status in _REDIRECTS:
-        return NotTold(code="redirected")
+        return NotTold(code="redirected", status=answer.status)
     code = "refused" if answer.status in _CLIENT_ERRORS else "receiver_failed"
-    return NotTold(code=code, retry_after=answer.retry_after)
+    return NotTold(code=code, status=answer.status, retry_after=answer.retry_after)
 
 
 def _is_outage(status: int) -> bool:

@@ -63,11 +63,14 @@ async def owed(services: Services, job: Job) -> Announcement | None:
     """What is still to be said of the job's present release; no read where its source is told nothing."""
     if notify_policy(services, job) is None:
         return None
+    announcement = await announced(services, job)
+    return announcement if announcement is not None and announcement.state is OutboxState.OWED else None
+
+
+async def announced(services: Services, job: Job) -> Announcement | None:
+    """What the job's present release has to say or has said, and how far that came."""
     row = await services.jobs.row(job.job_id, RowKind.OUTBOX, outbox_key(job.release))
-    if row is None:
-        return None
-    announcement = from_text(Announcement, json.dumps(dict(row.data)))
-    return announcement if announcement.state is OutboxState.OWED else None
+    return None if row is None else from_text(Announcement, json.dumps(dict(row.data)))
 
 
 def _data(job: Job) -> dict[str, Any]:

@@ -70,6 +70,9 @@ async def test_a_rejected_result_is_never_shown(world: World, services: Services
     assert await code(services, "approve_result", job.job_id, DECISION) == (409, "already_reviewed")
     view = json.loads((await call(services, "get_job", job.job_id)).body)
     assert (view["review"], "result_ref" in view) == ("rejected", False)
+    [decided] = view["decisions"]
+    assert {name: decided[name] for name in DECISION} == DECISION
+    assert decided["action"] == "reject"
 
 
 @pytest.mark.parametrize("review", list(Review))

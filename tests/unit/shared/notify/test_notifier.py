@@ -83,17 +83,17 @@ async def test_a_later_attempt_has_the_same_id_and_body_and_a_time_of_its_own() 
     [
         (200, Told()),
         (299, Told()),
-        (301, NotTold(code="redirected")),
-        (400, NotTold(code="refused")),
-        (404, NotTold(code="refused")),
-        (410, NotTold(code="receiver_gone", for_good=True)),
-        (500, NotTold(code="receiver_failed")),
-        (100, NotTold(code="receiver_failed")),
+        (301, NotTold(code="redirected", status=301)),
+        (400, NotTold(code="refused", status=400)),
+        (404, NotTold(code="refused", status=404)),
+        (410, NotTold(code="receiver_gone", status=410, for_good=True)),
+        (500, NotTold(code="receiver_failed", status=500)),
+        (100, NotTold(code="receiver_failed", status=100)),
         (PostFailed("timed_out"), NotTold(code="timed_out")),
         (PostFailed("not_public"), NotTold(code="not_public")),
         (
             PostAnswer(status=429, retry_after=timedelta(seconds=9)),
-            NotTold(code="refused", retry_after=timedelta(seconds=9)),
+            NotTold(code="refused", status=429, retry_after=timedelta(seconds=9)),
         ),
     ],
 )
@@ -120,12 +120,17 @@ async def test_nothing_is_sent_to_an_address_that_is_not_allowed(url: str, code:
 
 
 @pytest.mark.parametrize("environ", [{}, {NOTIFY_SECRET: ""}, {NOTIFY_SECRET: "whsec_short"}])
-async def test_nothing_is_sent_unsigned(environ: Mapping[str, str]) -> None:
+async def test_nothing_is_sent_unsigned_and_the_log_names_the_setting(
+    environ: Mapping[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
     post = ScriptedPost()
     assert await notifier(post, environ=environ).tell("events", POLICY, SAID) == NotTold(
         code="secret_unusable"
     )
     assert post.posts == []
+    [record] = caplog.records
+    assert NOTIFY_SECRET in record.getMessage()
+    assert "whsec_short" not in record.getMessage()
 
 
 async def test_a_slow_receiver_gets_few_posts_at_once_and_holds_nobody_else() -> None:
