@@ -170,6 +170,7 @@ def _tasks(settings: "Settings", pipeline: "Pipeline") -> "tuple[dict[str, Task]
         downloads = LinkDownloads(settings.private_hosts)
         closers.append(downloads.aclose)
         api = VideoApi(
+            submit_timeout=options.submit_timeout,
             key_window=options.key_window,
             link_hosts=tuple(options.link_hosts),
             pass_callback_url=options.pass_callback_url,

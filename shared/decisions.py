@@ -135,7 +135,7 @@ def _retry(
     """A wait for the outside has limits of its own: a look that fails is made again, and spends nothing."""
     policy, spent = rules.retry, job.attempt + 1
     delay = delay_before(policy, spent, fraction, error.retry_after)
-    if job.waits:
+    if job.waiting:
         return _look_again(error, job, rules, now, fraction, "It was looked for until the poll deadline.")
     if spent >= policy.attempts:
         why = f"All {policy.attempts} attempts are spent."
@@ -169,7 +169,7 @@ def _put_off(wait: MustWait, job: Job, rules: Rules, now: datetime, fraction: fl
 
 def _deadline(job: Job, rules: Rules) -> datetime:
     """Until when a job may be put off: one that waits for the outside has the time of its wait."""
-    if job.waits and job.waiting_since is not None:
+    if job.waiting_since is not None:
         return job.waiting_since + rules.poll.deadline
     return job.released_at + rules.retry.deadline
 

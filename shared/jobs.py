@@ -133,7 +133,7 @@ class Job:
     open_effects: tuple[str, ...] = ()  # actions whose intent stands without a result, as in the ledger
     waits: int = 0  # polls, or questions about an unknown outcome, one after the other
     put_offs: int = 0  # times in a row that it came to a provider or tenant that had no room
-    waiting_since: datetime | None = None  # since when the outside works on it, or an outcome is unknown
+    waiting_since: datetime | None = None  # since when the outside works on it, or an outcome is asked for
     cancel_requested: bool = False  # honoured before the next effect
     review: Review | None = None
     inputs_gone: bool = False  # deleted after the configured time
@@ -142,6 +142,11 @@ class Job:
     @property
     def final(self) -> bool:
         return self.state in FINAL
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the outside works on it, or an outcome is asked for: what runs then is a look."""
+        return self.waits > 0 or self.waiting_since is not None
 
     @property
     def case_filed(self) -> bool:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-CALL_TIMEOUT = timedelta(seconds=60)
 NOT_FOUND = 404
 LONGEST_POLL = timedelta(hours=1)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:=-]{0,199}", re.ASCII)
@@ -35,6 +34,7 @@ _READ = 64 * 1024
 class VideoApi:
     """How the service differs from what OpenAI documents; see GenerateVideoOptions."""
 
+    submit_timeout: timedelta = timedelta(seconds=60)
     key_window: timedelta | None = None
     link_hosts: tuple[str, ...] = ()
     pass_callback_url: bool = False
@@ -53,8 +53,9 @@ class OpenAIVideos:
             action="create_video",
             provider=self._client.provider,
             version=1,
-            call_timeout=CALL_TIMEOUT,
+            call_timeout=self._api.submit_timeout,
             key_window=self._api.key_window,
+            long_running=True,
         )
 
     @property
@@ -68,6 +69,8 @@ class OpenAIVideos:
         """Submit; the prompt goes in a form, as the SDK sends it."""
         import httpx2  # loaded with the SDK, at the first use
 
+        from shared.adapters.openai_sdk import CONNECT_SECONDS
+
         body = {
             "prompt": request.prompt,
             "model": request.model,
@@ -77,12 +80,16 @@ class OpenAIVideos:
         if self._api.pass_callback_url and request.callback_url is not None:
             body["callback_url"] = request.callback_url
         headers = {**_MULTIPART, "X-Client-Request-Id": key}
+        timeout = httpx2.Timeout(self._api.submit_timeout.total_seconds(), connect=CONNECT_SECONDS)
         if self._api.key_window is not None:
             headers["Idempotency-Key"] = key
 
         async def call(client: "AsyncOpenAI") -> "httpx2.Response":
             return await client.post(
-                "/videos", cast_to=httpx2.Response, body=body, options={"headers": headers}
+                "/videos",
+                cast_to=httpx2.Response,
+                body=body,
+                options={"headers": headers, "timeout": timeout},
             )
 
         answer = await self._client.json(call)

@@ -16,6 +16,8 @@ class EffectContract:
     A call ends within `call_timeout`. `key_window` is how long the provider honours an idempotency key
     (None: it takes none), `lookup_lag` after how long a call that was executed is sure to be found by our
     reference (None: it cannot be asked). `repeatable`: a repeat is harmless without a key.
+    `long_running`: the answer says only that the work has begun, so each run after it is a look, which spends
+    no attempt.
     """
 
     action: str
@@ -25,6 +27,12 @@ class EffectContract:
     key_window: timedelta | None = None
     lookup_lag: timedelta | None = None
     repeatable: bool = False
+    long_running: bool = False
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether nobody else can tell what became of a call whose answer never came."""
+        return not (self.repeatable or self.key_window is not None or self.can_be_asked)
 
     @property
     def can_be_asked(self) -> bool:

@@ -12,7 +12,9 @@ from typing import Any, assert_never
 
 from shared.calls.calling import NO_COST, ProviderCalls, Usage
 from shared.calls.failures import EXECUTED_NOTHING, CallFailed, FailureKind
+from shared.effects.call_times import call_until, time_for
 from shared.effects.contract import Done, EffectCall, EffectContract
+from shared.effects.job_row import goes_on, with_record
 from shared.effects.records import (
     EffectRecord,
     EffectState,
@@ -35,10 +37,6 @@ from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.ports import RowKind
 from shared.worker.claims import Claim
-
-SHORTEST_CALL = timedelta(seconds=1)
-WRITE_TIME = timedelta(seconds=1)
-"""Kept free at the end of an attempt and of its lease for writing what a call gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,8 @@ class Ledger:
             record = latest(await self._known(), contract.action)
             if record is None or record.state is not EffectState.DONE:
                 return
-            await self._write(replace(record, state=EffectState.FAILED, code=code, late=False))
+            failed = replace(record, state=EffectState.FAILED, code=code, late=False)
+            await self._write(contract, failed)
             await reach(Point.EFFECT_AFTER_DISPROOF)
 
     async def _advance(self, wanted: _Wanted) -> Done | None:
@@ -98,13 +97,13 @@ class Ledger:
         step = next_step(record, wanted.request_sha256, contract, job.release, self._now())
         match step:
             case Stored(done):
-                await self._close(contract.action)
+                assert record is not None
+                await self._resume(contract, record)
                 return done
             case Begin(generation):
                 return await self._send(wanted, self._intent(wanted, generation), fresh=True)
             case Repeat(standing):
-                intent = replace(standing, call_until=self._call_until(contract))
-                return await self._send(wanted, intent, fresh=False)
+                return await self._send(wanted, standing, fresh=False)
             case LookUp(standing, conclusive_at):
                 await self._look_up(wanted, standing, conclusive_at)
                 return None
@@ -131,44 +130,40 @@ class Ledger:
         )
 
     def _call_until(self, contract: EffectContract) -> datetime:
-        """When the call has ended at the latest: early enough to write its result under this claim."""
-        end = min(self._until, self._claim.until) - WRITE_TIME
-        until = min(self._now() + contract.call_timeout, end)
-        if until - self._now() < SHORTEST_CALL:
-            raise NoTimeLeft
-        return until
+        return call_until(contract, self._now(), min(self._until, self._claim.until))
 
     async def _send(self, wanted: _Wanted, intent: EffectRecord, *, fresh: bool) -> Done:
         """Write the intent and make the call; `fresh` if nothing of this generation was ever sent."""
 
-        begun, answer = False, None
+        contract, begun, answer = wanted.contract, False, None
 
         async def intend_and_call() -> Done:
-            nonlocal begun, answer
+            nonlocal intent, begun, answer
+            intent = replace(intent, call_until=self._call_until(contract))  # admission may have taken long
             await reach(Point.EFFECT_BEFORE_INTENT)
-            await self._write(intent)
+            await self._write(contract, intent)
             await reach(Point.EFFECT_AFTER_INTENT)
             begun = True
             done = await self._call(wanted, intent)
             answer = replace(intent, state=EffectState.DONE, external_id=done.external_id, data=done.data)
             return done
 
-        provider, spare = wanted.contract.provider, timedelta(seconds=60)
+        spare = timedelta(seconds=60)
         try:
             done = await self._calls.run(
-                provider,
+                contract.provider,
                 intend_and_call,
-                timeout=wanted.contract.call_timeout + spare,
+                timeout=contract.call_timeout + spare,
                 # A repeat under the same key is the same purchase.
                 estimate=wanted.estimate if fresh else NO_COST,
             )
             await reach(Point.EFFECT_AFTER_CALL)
             assert answer is not None
-            await self._record(answer)
+            await self._record(contract, answer)
         except asyncio.CancelledError:
             # The attempt's time is up, the lease is not: what the call gave is written down all the same.
             if answer is not None:
-                await self._record(answer)
+                await self._record(contract, answer)
             raise
         except CallFailed as failure:
             if not begun:
@@ -176,18 +171,16 @@ class Ledger:
             await self._failed(wanted, intent, failure, fresh=fresh)
             raise
         except NoTimeLeft:
-            if fresh:
-                await self._write(replace(intent, state=EffectState.NOT_EXECUTED, code=NoTimeLeft.code))
+            if fresh and begun:
+                unsent = replace(intent, state=EffectState.NOT_EXECUTED, code=NoTimeLeft.code)
+                await self._write(contract, unsent)
             raise
         await reach(Point.EFFECT_AFTER_RESULT)
         return done
 
     async def _call(self, wanted: _Wanted, intent: EffectRecord) -> Done:
         """The call itself, within its time. A process that was frozen after its intent does not call."""
-        left = (intent.call_until - self._now()).total_seconds()
-        if left <= 0:
-            raise NoTimeLeft
-        limit = asyncio.timeout(left)
+        limit = asyncio.timeout(time_for(wanted.contract, self._now(), intent.call_until).total_seconds())
         try:
             async with limit:
                 return await wanted.call.send(intent.key)
@@ -201,7 +194,8 @@ class Ledger:
         await reach(Point.EFFECT_AFTER_FAILED_CALL)
         contract = wanted.contract
         if fresh and failure.kind in EXECUTED_NOTHING:
-            await self._write(replace(intent, state=EffectState.NOT_EXECUTED, code=failure.kind.value))
+            turned_away = replace(intent, state=EffectState.NOT_EXECUTED, code=failure.kind.value)
+            await self._write(contract, turned_away)
             return
         # A repeat that was refused says nothing of the first call.
         if failure.kind is not FailureKind.REJECTED and may_repeat(intent, contract, self._now()):
@@ -234,13 +228,13 @@ class Ledger:
         self._claim.services.telemetry.count(
             "outcomes_reconciled", provider=contract.provider, outcome=answer.state.value
         )
-        await self._write(answer)
+        await self._write(contract, answer)
         await reach(Point.EFFECT_AFTER_ANSWER_WRITTEN)
 
-    async def _record(self, record: EffectRecord) -> None:
+    async def _record(self, contract: EffectContract, record: EffectRecord) -> None:
         """Write the result; by a worker that lost its claim, beside the record instead of over it."""
         try:
-            await self._write(record)
+            await self._write(contract, record)
         except ClaimLost:
             services, row = self._claim.services, effect_row(replace(record, late=True))
             job_id = self._claim.job.job_id
@@ -248,7 +242,7 @@ class Ledger:
             services.telemetry.count("late_effects", provider=record.provider)
             raise
 
-    async def _write(self, record: EffectRecord) -> None:
+    async def _write(self, contract: EffectContract, record: EffectRecord) -> None:
         """The record, and on the job's row whether its outcome is open, in one batch under the claim."""
         is_open = record.state is EffectState.INTENDED
         services, event = self._claim.services, f"effect_{record.state.value}"
@@ -257,7 +251,7 @@ class Ledger:
             standing = record.action in current.open_effects
             if is_open and not standing and current.cancel_requested:
                 raise JobCancelled
-            return _with_open(current, record.action, self._now(), is_open=is_open)
+            return with_record(current, contract, record, self._now())
 
         note = f"{record.action} {record.key.partition(':')[2]}"
         row = services.timeline(self._claim.job, event, code=record.code, note=note)
@@ -265,11 +259,17 @@ class Ledger:
         known = await self._known()
         self._records = [old for old in known if effect_row(old).key != effect_row(record).key] + [record]
 
-    async def _close(self, action: str) -> None:
-        """A late worker's record ends an intent without touching the job's row: that is made good here."""
-        record = latest(await self._known(), action)
-        if record is not None and action in self._claim.job.open_effects:
-            await self._write(replace(record, late=False))
+    async def _resume(self, contract: EffectContract, record: EffectRecord) -> None:
+        """Make the job's row say what the `record` of a done effect means for this run.
+
+        A late worker's record ended an intent without touching the row. After a resubmit the row knows
+        nothing of what the outside works on.
+        """
+        job, now = self._claim.job, self._now()
+        if record.action in job.open_effects:
+            await self._write(contract, replace(record, late=False))
+        elif goes_on(contract, record) and not job.waiting:
+            await self._claim.commit(lambda current: current.changed(now, waiting_since=now))
 
     async def _known(self) -> list[EffectRecord]:
         """The job's records; a job at its very first claim has none."""
@@ -283,14 +283,6 @@ class Ledger:
 
     def _now(self) -> datetime:
         return self._claim.services.clock.now()
-
-
-def _with_open(job: Job, action: str, now: datetime, *, is_open: bool) -> Job:
-    others = tuple(name for name in job.open_effects if name != action)
-    if is_open and action in job.open_effects:  # a repeat: the wait for its outcome goes on
-        return job.changed(now)
-    names = (*others, action) if is_open else others
-    return job.changed(now, open_effects=names, waits=0, put_offs=0, waiting_since=None)
 
 
 def _unknown(contract: EffectContract) -> str:

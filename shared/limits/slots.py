@@ -81,7 +81,7 @@ def _tenant(scope: str, limits: TenantLimits, job: Job) -> Tenant:
 
 def _starts(job: Job) -> bool:
     """Retries and looks at what the outside does are no new starts."""
-    return job.attempt == 0 and job.waits == 0
+    return job.attempt == 0 and not job.waiting
 
 
 def free_number(slots: Sequence[Slot], concurrent: int, now: datetime, fraction: float) -> int | None:

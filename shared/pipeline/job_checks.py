@@ -83,9 +83,27 @@ def _task_misfits(name: str, task: Mapping[str, Any], prices: Mapping[str, Any])
     if slow is not None and timeout is not None and slow >= timeout:
         expected = f"less than attempt_timeout ({format_duration(timeout)})"
         yield Misfit((*path, "slow_after"), expected, shown(task["slow_after"]))
+    yield from _submit_misfits(name, task, timeout)
     for part in ("retry", "poll"):
         yield from _curve_misfits((*path, part, "backoff"), table(task.get(part)).get("backoff"))
     yield from _budget_misfits(name, task, prices)
+
+
+def _submit_misfits(name: str, task: Mapping[str, Any], timeout: timedelta | None) -> Iterator[Misfit]:
+    """Reading the input may take half of an attempt; a submit is not begun without all of its own time."""
+    option = TASK_OPTIONS[name].model_fields.get("submit_timeout")
+    submit = _duration(task, "submit_timeout", option.default) if option is not None else None
+    if submit is None or timeout is None or timeout >= 2 * submit:
+        return
+    given = "attempt_timeout" if "attempt_timeout" in task else "submit_timeout"
+    if given == "attempt_timeout":
+        expected = f"at least twice submit_timeout ({format_duration(2 * submit)})"
+        expected += ", so that no submit is cut"
+    else:
+        expected = (
+            f"at most half of attempt_timeout ({format_duration(timeout / 2)}), so that no submit is cut"
+        )
+    yield Misfit(("tasks", name, given), expected, shown(task[given]))
 
 
 def _curve_misfits(path: Path, curve: object) -> Iterator[Misfit]:

@@ -4,6 +4,7 @@ One model a task type; the modules of the tasks themselves are imported only whe
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -29,6 +30,8 @@ class GenerateVideoOptions(TaskOptions):
     size: Annotated[str, Field(pattern=r"^\d{2,5}x\d{2,5}$")] = "720x1280"
     max_prompt: DocumentSize = 32 * KIB
     max_video: ResultSize = 50 * MIB
+    submit_timeout: Delay = timedelta(seconds=60)
+    """How long a creation may take; `attempt_timeout` must leave it that time."""
     key_window: Delay | None = None
     """How long the service honours an `Idempotency-Key` on a creation; None is that it takes none."""
     link_hosts: list[Host] = Field(default_factory=list, max_length=20)

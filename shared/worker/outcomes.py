@@ -133,7 +133,7 @@ def state_between_runs(job: Job) -> JobState:
     """The state of a job whose claim is given back without an outcome: it is what it was before."""
     if job.open_effects:
         return JobState.OUTCOME_UNKNOWN
-    return JobState.AWAITING_RESULT if job.waits else JobState.RETRY_SCHEDULED
+    return JobState.AWAITING_RESULT if job.waiting else JobState.RETRY_SCHEDULED
 
 
 async def _put_off(claim: Claim, until: datetime, reason: str) -> None:

@@ -268,6 +268,7 @@ input = "client_payload.text"
 
 [tasks.generate_video]
 attempt_timeout = "6s"
+submit_timeout = "3s"
 
 [tasks.generate_video.retry]
 attempts = 50

@@ -24,6 +24,7 @@ from shared.adapters.table_rows import JOB_KEY, read_job
 from shared.jobs import JobState, job_id_for
 from tests.flows.driver import PATIENT_LOCK, Flow, event_id
 from tests.flows.fault_table import ATTEMPTS, RETRY_AFTER, SUCCEEDED, TABLE, Called, Row
+from tests.support.effects_beside import CALL
 from tests.support.stacks import flow_stack
 from tests.support.three_effects import LAG_SECONDS
 
@@ -196,6 +197,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
         host = urlsplit(outside.url).netloc
         pipeline = folder.with_name("faults-pipeline.toml")
         text = _PIPELINE.replace("{host}", host).replace("{attempts}", str(ATTEMPTS))
+        text = text.replace("{call}", f"{CALL.total_seconds():g}")
         pipeline.write_text(text, encoding="utf-8")
         settings = {
             **CALM,
@@ -283,6 +285,7 @@ backoff = ["1s"]
 
 [tasks.generate_video]
 attempt_timeout = "15s"
+submit_timeout = "{call}s"
 max_video = "2MiB"
 
 [tasks.generate_video.retry]

@@ -216,6 +216,7 @@ failures = 1000
 
 [tasks.generate_video]
 attempt_timeout = "6s"
+submit_timeout = "2s"
 
 [tasks.generate_video.budget]
 day_tokens = 1000000

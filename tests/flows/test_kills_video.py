@@ -24,6 +24,7 @@ input = "{prompt: client_payload.prompt}"
 
 [tasks.generate_video]
 attempt_timeout = "10s"
+submit_timeout = "5s"
 
 [tasks.generate_video.retry]
 attempts = 9

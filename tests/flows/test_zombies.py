@@ -211,6 +211,7 @@ input = "client_payload.text"
 
 [tasks.generate_video]
 attempt_timeout = "9s"
+submit_timeout = "3s"
 
 [tasks.generate_video.retry]
 attempts = 9

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import shared.adapters.openai_sdk  # loaded here, or the first call of a model would wait for it
 from shared import bootstrap
-from shared.adapters import openai_summarizer, openai_videos, posts
+from shared.adapters import openai_summarizer, posts
 from shared.application import Application
 from shared.effects.contract import EffectContract
 from shared.limits import provider_calls
@@ -81,7 +81,6 @@ def _shorten() -> None:
     """What is no setting, because nobody but a test wants it so short."""
     changes: list[tuple[Any, str, Any]] = [
         (openai_summarizer, "CALL_TIMEOUT", CALL),
-        (openai_videos, "CALL_TIMEOUT", CALL),
         (generate_video, "STATUS_TIMEOUT", CALL),
         (generate_video, "FETCH_TIMEOUT", CALL),
         (timing, "BACKOFF", BackoffCurve(base=PAUSE, factor=1, cap=timedelta(seconds=5))),

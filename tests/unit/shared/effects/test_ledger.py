@@ -10,6 +10,7 @@ import pytest
 
 from shared.calls.calling import NO_COST, MustWait, Usage
 from shared.calls.failures import CallFailed, FailureKind
+from shared.effects.call_times import INTENT_TIME, WRITE_TIME
 from shared.effects.contract import Done, EffectContract
 from shared.effects.ledger import Ledger
 from shared.effects.records import EffectRecord, EffectState, read_effect
@@ -32,6 +33,8 @@ from tests.support.outside import BLIND, FINDABLE, KEYED, CountingProvider
 
 T = TypeVar("T")
 LEASE = timedelta(seconds=90)
+HARMLESS = replace(BLIND, repeatable=True)
+LONG = replace(BLIND, long_running=True)
 REQUEST = {"prompt": "a lighthouse"}
 
 
@@ -313,6 +316,86 @@ async def test_a_call_is_not_begun_when_the_attempt_is_nearly_over() -> None:
     with pytest.raises(NoTimeLeft):
         await ledger.perform(at.contract, REQUEST, at.provider)
     assert await at.records() == []
+
+
+@pytest.mark.parametrize(
+    ("contract", "begun"), [(BLIND, False), (KEYED, True), (FINDABLE, True), (HARMLESS, True)], ids=str
+)
+async def test_a_call_that_only_a_person_could_clear_up_is_not_begun_without_all_of_its_time(
+    contract: EffectContract, begun: bool
+) -> None:
+    at = await desk(contract)
+    claim = await at.claim()
+    short = at.world.clock.now() + contract.call_timeout + WRITE_TIME - timedelta(milliseconds=1)
+    try:
+        await at.ledger(claim, short).perform(contract, REQUEST, at.provider)
+    except NoTimeLeft:
+        assert await at.records() == []
+    assert bool(at.provider.calls) is begun
+    enough = at.world.clock.now() + contract.call_timeout + WRITE_TIME
+    await at.ledger(await at.claim(), enough).perform(contract, REQUEST, at.provider)
+    assert at.provider.total == 1
+
+
+async def test_time_spent_on_the_way_to_the_call_is_not_taken_from_it() -> None:
+    at = await desk(BLIND)
+    claim = await at.claim()
+    commit = at.world.jobs.commit
+
+    async def slow_commit(snapshot: Snapshot, job: Job, rows: Sequence[Row] = ()) -> Snapshot:
+        at.world.clock.advance(INTENT_TIME)
+        return await commit(snapshot, job, rows)
+
+    at.world.jobs.commit = slow_commit  # type: ignore[method-assign]  # a fault planted in this one object
+    sent_at: list[datetime] = []
+
+    class Timed(CountingProvider):
+        async def send(self, key: str) -> Done:
+            sent_at.append(at.world.clock.now())
+            return await super().send(key)
+
+    at.provider = Timed(BLIND.provider)
+    await at.perform(claim)
+    (record,) = await at.records()
+    assert [record.call_until - sent for sent in sent_at] == [BLIND.call_timeout]
+
+
+async def test_what_goes_on_outside_is_waited_for_from_its_answer_on() -> None:
+    at = await desk(LONG)
+    await at.perform(await at.claim())
+    answered_at = at.world.clock.now()
+    assert at.world.jobs.job(at.job_id).waiting_since == answered_at
+    at.world.clock.advance(timedelta(minutes=1))
+    await at.perform(await at.claim())
+    assert at.world.jobs.job(at.job_id).waiting_since == answered_at
+
+
+async def test_a_later_release_waits_anew_for_what_goes_on_outside() -> None:
+    at = await desk(LONG)
+    await at.perform(await at.claim())
+    snapshot = await at.world.jobs.load(at.job_id)
+    assert snapshot is not None
+    await at.world.jobs.commit(snapshot, replace(snapshot.job, release=1, waiting_since=None))
+    at.world.clock.advance(timedelta(days=1))
+    await at.perform(await at.claim())
+    assert at.world.jobs.job(at.job_id).waiting_since == at.world.clock.now()
+    assert at.provider.calls == 1
+
+
+@pytest.mark.parametrize("contract", [BLIND, KEYED, FINDABLE], ids=str)
+async def test_a_call_that_is_over_with_its_answer_leaves_nothing_to_wait_for(
+    contract: EffectContract,
+) -> None:
+    at = await desk(contract)
+    await at.perform(await at.claim())
+    assert not at.world.jobs.job(at.job_id).waiting
+
+
+async def test_what_came_to_nothing_is_waited_for_no_more() -> None:
+    at = await desk(LONG)
+    await at.perform(await at.claim())
+    await at.ledger(await at.claim()).disprove(LONG, "creation_failed")
+    assert not at.world.jobs.job(at.job_id).waiting
 
 
 async def test_a_cancelled_job_begins_no_effect_and_finishes_the_one_that_is_open() -> None:

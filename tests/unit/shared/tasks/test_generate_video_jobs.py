@@ -10,6 +10,9 @@ import pytest
 from devhost.outside import Outside
 from shared.adapters.downloads import LinkDownloads
 from shared.adapters.openai_videos import OpenAIVideos, VideoApi
+from shared.deadletters.decisions import Decision
+from shared.deadletters.filing import file_case
+from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
 from shared.errors import DeadLettered
 from shared.jobs import Category, Job, JobState
 from shared.messages import JobMessage
@@ -63,12 +66,12 @@ class Bench:
             budget=budget,
             options=OPTIONS,
         )
-        services = build_services(
+        self.services = build_services(
             self.world,
             pipeline=replace(pipeline(), tasks={"generate_video": policy}),
             tasks={"generate_video": task},
         )
-        self.worker = Worker(services)
+        self.worker = Worker(self.services)
         self.job: Job = new_job(self.world, task_type="generate_video", input_ref=ORDER)
 
     async def begin(self) -> None:
@@ -133,10 +136,12 @@ async def test_a_video_is_waited_for_without_attempts_and_kept(
         ("create", {"status": 429, "retry_after": 90}, 1, 1),
         ("create", {"status": 503}, 1, 1),
         ("create", {"creation_fails": "server_error"}, 1, 2),
-        ("status", {"status": 500}, 1, 1),
-        ("status", {"status": 404}, 1, 1),
-        ("status", "cut_before", 1, 1),
-        ("status", {"garbage": "html"}, 1, 1),
+        ("status", {"status": 500}, 0, 1),
+        ("status", {"status": 500, "times": 9}, 0, 1),
+        ("status", {"status": 429, "retry_after": 90}, 0, 1),
+        ("status", {"status": 404}, 0, 1),
+        ("status", "cut_before", 0, 1),
+        ("status", {"garbage": "html"}, 0, 1),
         ("fetch", {"status": 404}, 0, 1),
         ("fetch", {"status": 404, "times": 9}, 0, 1),
         ("fetch", {"status": 429}, 0, 1),
@@ -192,6 +197,51 @@ async def test_what_does_not_pass_is_a_case_that_says_which_failure_it_was(
     counted = service.effects()["video"]
     assert counted.count == videos
     assert max(counted.by_request.values(), default=0) <= 1
+
+
+async def test_the_first_look_already_has_the_time_of_the_wait(
+    provider: OpenAIVideos, service: Outside
+) -> None:
+    service.script(*PATHS["status"], {"status": 500, "times": 3})
+    bench = await begun(provider)
+    ordered_at = bench.world.clock.now()
+    states = [(await bench.step()).state for _ in range(3)]
+    assert states == [JobState.AWAITING_RESULT] * 3
+    assert bench.stored.waiting_since == ordered_at
+    resting = await bench.step()  # three failures in a row: the breaker is open, which is no end of the wait
+    assert (resting.state, resting.attempt) == (JobState.AWAITING_RESULT, 0)
+
+
+async def test_looks_in_vain_end_with_the_poll_deadline(provider: OpenAIVideos, service: Outside) -> None:
+    service.script(*PATHS["status"], {"status": 404, "times": 999})
+    bench = await begun(provider)
+    ordered_at = bench.world.clock.now()
+    job = await bench.run(most=200)
+    assert job.failure is not None
+    assert (job.failure.category, job.failure.code) == (Category.MANUAL_REVIEW, "video_not_known")
+    assert timedelta(hours=2) <= bench.world.clock.now() - ordered_at < timedelta(hours=2, minutes=10)
+    assert (job.attempt, service.effects()["video"].count) == (0, 1)
+
+
+async def test_an_id_that_a_person_mistyped_is_a_case_again_as_soon_as_the_attempts_are_spent(
+    provider: OpenAIVideos, service: Outside
+) -> None:
+    service.script(*PATHS["create"], "cut_after")
+    bench = await begun(provider)
+    assert (await bench.run()).open_effects == ("create_video",)
+    case = await bench.world.jobs.load(bench.job.job_id)
+    assert case is not None
+    await file_case(bench.services, case)
+    bench.world.clock.advance(timedelta(minutes=5))
+    told_at = bench.world.clock.now()
+    word = Reconciliation(effect="create_video", outcome=Outcome.DONE, external_id="video_mistyped")
+    decision = Decision(operator="on-call", reason="seen in the provider's list")
+    await reconcile(bench.services, bench.job.job_id, decision, word)
+    job = await bench.run()
+    assert job.failure is not None
+    assert (job.failure.category, job.failure.code) == (Category.MANUAL_REVIEW, "video_not_known")
+    assert job.failure.attempts == 3
+    assert bench.world.clock.now() - told_at < timedelta(minutes=5)
 
 
 async def test_a_retry_waits_as_long_as_the_service_asks(provider: OpenAIVideos, service: Outside) -> None:

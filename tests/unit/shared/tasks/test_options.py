@@ -36,6 +36,7 @@ def table(tmp_path: Path, row: str) -> GenerateVideoOptions:
             ["media.example.com", "10.0.0.5:8443"],
         ),
         ("pass_callback_url = true", "pass_callback_url", True),
+        ('attempt_timeout = "6s"\nsubmit_timeout = "3s"', "submit_timeout", timedelta(seconds=3)),
     ],
 )
 def test_the_table_of_videos_is_read(tmp_path: Path, row: str, name: str, value: Any) -> None:
@@ -52,6 +53,8 @@ def test_the_table_of_videos_is_read(tmp_path: Path, row: str, name: str, value:
         ('link_hosts = ["https://media.example.com/"]', "link_hosts"),
         ('key_window = "long"', "key_window"),
         ('model = ""', "model"),
+        ('attempt_timeout = "119s"', "attempt_timeout"),
+        ('submit_timeout = "61s"', "submit_timeout"),
     ],
 )
 def test_a_mistake_in_it_is_told_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
