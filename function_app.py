@@ -82,6 +82,11 @@ async def cancel_job(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("cancel_job", request))
 
 
+@app.route("reviews", methods=["GET"])
+async def list_reviews(req: func.HttpRequest) -> func.HttpResponse:
+    return await _answer(req, lambda built, request: built.serve("list_reviews", request))
+
+
 @app.route("jobs/{job_id}/review", methods=["GET"])
 async def show_review(req: func.HttpRequest) -> func.HttpResponse:
     return await _answer(req, lambda built, request: built.serve("show_review", request))

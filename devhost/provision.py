@@ -8,7 +8,7 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 CONTAINERS = ("inputs", "results", "protected")
-TABLES = ("jobs", "open", "cases", "groups", "limits", "ended")
+TABLES = ("jobs", "open", "cases", "groups", "limits", "ended", "reviews")
 
 
 def provision(storage: str, containers: Sequence[str] = CONTAINERS, tables: Sequence[str] = TABLES) -> None:

@@ -21,6 +21,7 @@ ROUTES: Mapping[str, Route] = {
     "get_job": jobs_api.get_job,
     "get_result": jobs_api.get_result,
     "cancel_job": jobs_api.cancel_job,
+    "list_reviews": reviews_api.list_reviews,
     "show_review": reviews_api.show_review,
     "approve_result": reviews_api.approve,
     "reject_result": reviews_api.reject,

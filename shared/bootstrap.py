@@ -75,6 +75,7 @@ def build(environ: Mapping[str, str]) -> "Application":
     from shared.adapters.open_table import OpenTable
     from shared.adapters.posts import WebhookPosts
     from shared.adapters.retention_table import RetentionTable
+    from shared.adapters.reviews_table import ReviewsTable
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.slots_table import SlotsTable
     from shared.adapters.telemetry import StructuredTelemetry
@@ -110,6 +111,7 @@ def build(environ: Mapping[str, str]) -> "Application":
         groups=GroupsTable(connections, randomness),
         blobs=Blobs(connections),
         retention=RetentionTable(connections),
+        reviews=ReviewsTable(connections),
         bus=bus,
         alerts=alerts,
         notifier=notifier,

@@ -11,11 +11,12 @@ from typing import Any
 
 from shared.errors import QueueUnavailable
 from shared.failpoints import Point, reach
-from shared.jobs import Job, JobState
+from shared.jobs import Job, JobState, Review
 from shared.limits.forgetting import forget_job
 from shared.messages import JobMessage
 from shared.notify.delivery import TryAgain, deliver
 from shared.notify.outbox import owed
+from shared.pending_reviews import pending_review
 from shared.ports import Case, CaseState, RowKind
 from shared.retention.ports import ended
 from shared.services import Services
@@ -50,11 +51,12 @@ async def _told(services: Services, job: Job) -> bool:
 
 
 async def tidy(services: Services, job: Job, release: int) -> None:
-    """Settle the cases, note the job's end, forget its limits, then remove the open row of `release`.
+    """Settle the lists, note the job's end, forget its limits, then remove the open row of `release`.
 
     Repeatable.
     """
     await settle_cases(services, job)
+    await settle_review(services, job)
     if job.final:
         await services.retention.put(ended(job))
     await forget_job(services, job, release)
@@ -85,6 +87,22 @@ async def settle_cases(services: Services, job: Job) -> None:
     decided = await _decided(services, job, case)
     if decided is not None:
         await services.cases.decide(decided)
+
+
+async def settle_review(services: Services, job: Job) -> None:
+    """Make the list of pending reviews say what the job's row says.
+
+    A verdict that came while this listed the job takes it off again: either here, or after its own batch.
+    """
+    if job.review is None:
+        return
+    entry = pending_review(job)
+    if job.review is Review.PENDING:
+        await services.reviews.put(entry)
+        now = await services.jobs.load(job.job_id)
+        if now is None or now.job.review is Review.PENDING:
+            return
+    await services.reviews.remove(entry)
 
 
 async def _decided(services: Services, job: Job, case: Case) -> Case | None:

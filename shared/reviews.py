@@ -1,8 +1,9 @@
 """A person's look at a result before it is published, for tasks with `publish = "after_review"`.
 
 Until then the result and its announcement are withheld. The verdict, the announcement and the decision are
-one batch; an open row stands before it, so that the sweep sees to what a crash leaves untold. It is the row
-of the next release, which the job will never reach: a worker that finishes late removes only this release's.
+one batch; an open row stands before it, so that the sweep sees to what a crash leaves untold, or on the list
+of what waits. It is the row of the next release, which the job will never reach: a worker that finishes late
+removes only this release's.
 """
 
 from typing import ClassVar
@@ -11,7 +12,7 @@ from shared.deadletters.decisions import Decision, fingerprint_of_request, kept_
 from shared.deadletters.refusals import ChangedMeanwhile, IdempotencyKeyReused, Refusal
 from shared.errors import Conflict
 from shared.failpoints import Point, reach
-from shared.finishing import come_again
+from shared.finishing import come_again, settle_review, tidy
 from shared.jobs import Job, Review
 from shared.notify.outbox import outbox_rows, owed
 from shared.ports import Row, Snapshot
@@ -54,7 +55,7 @@ async def review(services: Services, job_id: str, decision: Decision, verdict: R
         raise IdempotencyKeyReused
     if snapshot.job.review is not verdict:
         snapshot = await _write(services, _pending(snapshot, verdict), decision, request_hash, verdict)
-    await _tell(services, snapshot.job)
+    await _follow(services, snapshot.job)
 
 
 def _pending(snapshot: Snapshot, verdict: Review) -> Snapshot:
@@ -73,16 +74,14 @@ async def _write(
 ) -> Snapshot:
     now = services.clock.now()
     job = snapshot.job.changed(now, review=verdict)
-    announced = outbox_rows(services, job)
-    if announced:
-        await services.open_index.put(job.job_id, job.release + 1)
+    await services.open_index.put(job.job_id, job.release + 1)
     await reach(Point.REVIEW_BEFORE_BATCH)
     action = "approve" if verdict is Review.APPROVED else "reject"
     words = {"action": action} | said(decision, request_hash)
     rows: list[Row] = [
         kept_decision(job, f"{job.release:06d}-review", words, now),
         services.timeline(job, verdict.value, at=now),
-        *announced,
+        *outbox_rows(services, job),
     ]
     try:
         written = await services.jobs.commit(snapshot, job, rows)
@@ -96,10 +95,15 @@ async def _write(
     return written
 
 
-async def _tell(services: Services, job: Job) -> None:
-    """Have a message deliver what is owed; the open row again, should the sweep have taken it meanwhile."""
+async def _follow(services: Services, job: Job) -> None:
+    """Take the job off the list of what waits, and have a message deliver what is owed.
+
+    The open row is put again, should the sweep have taken it meanwhile.
+    """
     if await owed(services, job) is None:
+        await tidy(services, job, job.release + 1)
         return
+    await settle_review(services, job)
     await services.open_index.put(job.job_id, job.release + 1)
     await come_again(services, job, "approved")
     await reach(Point.REVIEW_AFTER_NUDGE)

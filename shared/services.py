@@ -8,6 +8,7 @@ from shared.jobs import Job
 from shared.limits.breakers import Breakers
 from shared.limits.ports import BudgetStore, SlotStore
 from shared.notify.notifier import Notifier
+from shared.pending_reviews import PendingReviews
 from shared.pipeline import Pipeline
 from shared.ports import (
     AccessPolicy,
@@ -40,6 +41,7 @@ class Services:
     groups: GroupStore
     blobs: BlobStore
     retention: RetentionIndex
+    reviews: PendingReviews
     bus: MessageBus
     alerts: AlertSink
     notifier: Notifier

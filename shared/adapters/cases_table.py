@@ -14,8 +14,9 @@ writes a second in it, and cases come from people-sized failures, not from every
 import asyncio
 from dataclasses import replace
 
-from shared.adapters.case_keys import from_cursor, list_key, matches, to_cursor
+from shared.adapters.case_keys import list_key, matches
 from shared.adapters.connections import Connections
+from shared.adapters.cursors import from_cursor, to_cursor
 from shared.adapters.limits import check_key, entity_size, key_is_valid
 from shared.adapters.tables import Columns, Found, Table
 from shared.errors import StorageUnavailable
@@ -83,7 +84,7 @@ class CasesTable:
         raise StorageUnavailable("A case changed again and again while it was decided.")
 
     async def page(self, wanted: CaseFilter, *, limit: int, cursor: str | None) -> CasePage:
-        after = "" if cursor is None else from_cursor(wanted, cursor)
+        after = "" if cursor is None else from_cursor(wanted.state, cursor)
         if limit < 1:
             raise ValueError("A page has at least one case.")
         filtered = (wanted.category, wanted.task_type, wanted.fingerprint) != (None, None, None)

@@ -18,6 +18,7 @@ from shared.http.bodies import content_of, read_body
 from shared.http.decision_bodies import DecisionBody, Identifier, bad_decision, decision_of
 from shared.http.exchange import BadRequest, HttpAnswer, HttpRequest, answer_json
 from shared.http.jobs_api import notification_of
+from shared.http.paging import bad_cursor, page_limit
 from shared.http.views import (
     attempt_view,
     case_view,
@@ -31,7 +32,6 @@ from shared.ports import CaseFilter, CaseState, RowKind
 from shared.services import Services
 from shared.webhooks.routing import TEXT
 
-PAGE_LIMIT = 100
 LATEST_START = timedelta(days=30)
 _MESSAGE_CASE = re.compile(r"msg_[0-9]{1,20}(?:_[0-9a-f]{8})?")
 
@@ -59,10 +59,11 @@ async def list_cases(services: Services, request: HttpRequest) -> HttpAnswer:
         task_type=query.get("task_type"),
         fingerprint=query.get("fingerprint"),
     )
+    limit = page_limit(query.get("limit"))
     try:
-        page = await services.cases.page(wanted, limit=_limit(query.get("limit")), cursor=query.get("cursor"))
+        page = await services.cases.page(wanted, limit=limit, cursor=query.get("cursor"))
     except ValueError:
-        raise BadRequest("`cursor` is not one that this list gave out.", code="bad_cursor") from None
+        raise bad_cursor() from None
     return answer_json(200, {"cases": [case_view(case) for case in page.cases], "cursor": page.cursor})
 
 
@@ -168,11 +169,3 @@ def _choice(kind: type[E], value: str | None, name: str) -> E | None:
     except ValueError:
         choices = ", ".join(member.value for member in kind)
         raise BadRequest(f"`{name}` must be one of: {choices}.") from None
-
-
-def _limit(value: str | None) -> int:
-    if value is None:
-        return 50
-    if not re.fullmatch(r"[0-9]{1,4}", value) or not 1 <= int(value) <= PAGE_LIMIT:
-        raise BadRequest(f"`limit` must be a whole number from 1 to {PAGE_LIMIT}.")
-    return int(value)

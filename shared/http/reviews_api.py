@@ -1,12 +1,27 @@
-"""`/jobs/{job_id}/review`, `approve` and `reject`: for operators, who see a result before it is published."""
+"""`/reviews`, and `/jobs/{job_id}/review`, `approve` and `reject`: for operators, who see a result before it
+is published."""
 
 from shared.http.bodies import read_body
 from shared.http.decision_bodies import DecisionBody, bad_decision, decision_of
 from shared.http.exchange import HttpAnswer, HttpRequest, answer_json
 from shared.http.jobs_api import find_job, stored_content
+from shared.http.paging import bad_cursor, page_limit
+from shared.http.views import pending_view
 from shared.jobs import JOB_ID, Review
 from shared.reviews import JobNotFound, NoReview, review
 from shared.services import Services
+
+
+async def list_reviews(services: Services, request: HttpRequest) -> HttpAnswer:
+    """A page of the jobs whose results wait for a review, the first released first."""
+    query = request.query
+    limit, cursor = page_limit(query.get("limit")), query.get("cursor")
+    try:
+        page = await services.reviews.page(query.get("task_type"), limit=limit, cursor=cursor)
+    except ValueError:
+        raise bad_cursor() from None
+    reviews = [pending_view(review) for review in page.reviews]
+    return answer_json(200, {"reviews": reviews, "cursor": page.cursor})
 
 
 async def show_review(services: Services, request: HttpRequest) -> HttpAnswer:

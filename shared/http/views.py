@@ -9,6 +9,7 @@ from shared.effects.records import EffectRecord
 from shared.jobs import Failure, Job, Review
 from shared.notify.announcement import Announcement
 from shared.notify.status import NotificationState
+from shared.pending_reviews import PendingReview
 from shared.ports import Case, Row
 
 PUBLISHED = frozenset({None, Review.APPROVED})
@@ -133,6 +134,12 @@ def notification_view(state: NotificationState, announced: Announcement | None) 
     if state is NotificationState.WAITING:
         view["next_at"] = time_text(announced.due_at)
     return view
+
+
+def pending_view(review: PendingReview) -> dict[str, Any]:
+    """A job whose result waits; `since` when. Where the result lies is told once it is published."""
+    view = {name: value for name, value in asdict(review).items() if value is not None}
+    return view | {"released_at": time_text(review.released_at), "since": time_text(review.since)}
 
 
 def attempt_view(row: Row) -> dict[str, Any]:

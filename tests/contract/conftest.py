@@ -17,8 +17,10 @@ from shared.adapters.groups_table import GroupsTable
 from shared.adapters.jobs_table import JobsTable
 from shared.adapters.open_table import OpenTable
 from shared.adapters.retention_table import RetentionTable
+from shared.adapters.reviews_table import ReviewsTable
 from shared.adapters.slots_table import SlotsTable
 from shared.limits.ports import BreakerStore, BudgetStore, SlotStore
+from shared.pending_reviews import PendingReviews
 from shared.ports import BlobStore, CaseStore, GroupStore, JobStore, OpenIndex
 from shared.retention.ports import RetentionIndex
 from tests.support.fakes import World
@@ -35,6 +37,7 @@ class Stores:
     groups: GroupStore
     blobs: BlobStore
     retention: RetentionIndex
+    reviews: PendingReviews
     breakers: BreakerStore
     budgets: BudgetStore
     slots: SlotStore
@@ -51,6 +54,7 @@ def real_stores(connections: Connections, prefix: str) -> Stores:
         groups=GroupsTable(connections, randomness, f"{prefix}groups"),
         blobs=Blobs(connections),
         retention=RetentionTable(connections, f"{prefix}ended", page_size=7),
+        reviews=ReviewsTable(connections, f"{prefix}reviews"),
         breakers=BreakersTable(connections, randomness, f"{prefix}limits"),
         budgets=BudgetsTable(connections, f"{prefix}limits"),
         slots=SlotsTable(connections, randomness, f"{prefix}limits"),
@@ -87,6 +91,7 @@ def stores(request: pytest.FixtureRequest, prefix: str) -> Stores:
         groups=world.groups,
         blobs=world.blobs,
         retention=world.retention,
+        reviews=world.reviews,
         breakers=world.breakers,
         budgets=world.budgets,
         slots=world.slots,

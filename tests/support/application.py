@@ -105,6 +105,7 @@ def build_services(world: World, task: Any = None, **changes: Any) -> Services:
         groups=world.groups,
         blobs=world.blobs,
         retention=world.retention,
+        reviews=world.reviews,
         bus=world.bus,
         alerts=world.alerts,
         notifier=world.notifier,

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from shared.adapters.case_keys import from_cursor, list_key, matches, to_cursor
+from shared.adapters.case_keys import list_key, matches
+from shared.adapters.cursors import from_cursor, to_cursor
 from shared.adapters.limits import check_key
 from shared.ports import Case, CaseFilter, CasePage, CaseState
 from shared.records import from_text, to_text
@@ -43,7 +44,7 @@ class FakeCaseStore(Faults):
                 self._cases[case.job_id, case.release] = to_text(replace(case, dead_at=dead_at))
 
     async def page(self, wanted: CaseFilter, *, limit: int, cursor: str | None) -> CasePage:
-        after = "" if cursor is None else from_cursor(wanted, cursor)
+        after = "" if cursor is None else from_cursor(wanted.state, cursor)
         if limit < 1:
             raise ValueError("A page has at least one case.")
         async with self._call("page"):

@@ -13,6 +13,7 @@ from tests.support.fakes.limits import FakeBreakerStore, FakeBudgetStore, FakeSl
 from tests.support.fakes.notifier import FakeNotifier
 from tests.support.fakes.openindex import FakeOpenIndex
 from tests.support.fakes.retention import FakeRetentionIndex
+from tests.support.fakes.reviews import FakePendingReviews
 from tests.support.fakes.telemetry import FakeTelemetry
 from tests.support.fakes.time import FakeClock, FakeRandomness
 
@@ -29,6 +30,7 @@ class World:
     groups: FakeGroupStore = field(default_factory=FakeGroupStore)
     blobs: FakeBlobStore = field(default_factory=FakeBlobStore)
     retention: FakeRetentionIndex = field(default_factory=FakeRetentionIndex)
+    reviews: FakePendingReviews = field(default_factory=FakePendingReviews)
     breakers: FakeBreakerStore = field(default_factory=FakeBreakerStore)
     budgets: FakeBudgetStore = field(default_factory=FakeBudgetStore)
     slots: FakeSlotStore = field(default_factory=FakeSlotStore)
@@ -46,7 +48,8 @@ class World:
 
     def storage(self) -> tuple[Faults, ...]:
         """The fakes that lie in the storage account."""
-        return (self.jobs, self.open, self.cases, self.groups, self.blobs, self.retention, *self.limits())
+        lists = (self.open, self.cases, self.groups, self.retention, self.reviews)
+        return (self.jobs, *lists, self.blobs, *self.limits())
 
     def limits(self) -> tuple[Faults, ...]:
         """Those of the limits."""

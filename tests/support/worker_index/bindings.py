@@ -9,6 +9,7 @@ HTTP_FUNCTIONS = {
     "put_input": ("PUT", "inputs/{name}", "FUNCTION"),
     "get_job": ("GET", "jobs/{job_id}", "FUNCTION"),
     "get_result": ("GET", "jobs/{job_id}/result", "FUNCTION"),
+    "list_reviews": ("GET", "reviews", "FUNCTION"),
     "show_review": ("GET", "jobs/{job_id}/review", "FUNCTION"),
     "approve_result": ("POST", "jobs/{job_id}/approve", "FUNCTION"),
     "reject_result": ("POST", "jobs/{job_id}/reject", "FUNCTION"),

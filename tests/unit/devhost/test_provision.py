@@ -14,6 +14,7 @@ from shared.adapters.groups_table import GroupsTable
 from shared.adapters.jobs_table import JobsTable
 from shared.adapters.open_table import OpenTable
 from shared.adapters.retention_table import RetentionTable
+from shared.adapters.reviews_table import ReviewsTable
 from shared.adapters.slots_table import SlotsTable
 from tests.support.storage import Azurite
 
@@ -42,6 +43,7 @@ def test_the_tables_are_those_of_the_application() -> None:
         BudgetsTable,
         SlotsTable,
         RetentionTable,
+        ReviewsTable,
     )
     used = [inspect.signature(table.__init__).parameters["table"].default for table in made]
     assert list(TABLES) == list(dict.fromkeys(used))

@@ -8,15 +8,16 @@ import pytest
 
 from shared.deadletters.decisions import Decision
 from shared.deadletters.refusals import ChangedMeanwhile, IdempotencyKeyReused, Refusal
-from shared.errors import Conflict
+from shared.errors import Conflict, StorageUnavailable
 from shared.failpoints import Point
 from shared.finishing import finish
 from shared.jobs import Job, JobState, Review, StoredResult
+from shared.pipeline import Pipeline
 from shared.ports import RowKind
 from shared.reviews import AlreadyReviewed, JobNotFound, NoReview, ResultGone, review
 from shared.services import Services
 from shared.sweep import Sweep
-from tests.support.application import build_services, new_job, store
+from tests.support.application import build_services, new_job, pipeline, store
 from tests.support.cases import snapshot_of
 from tests.support.fakes import World
 from tests.support.kills import killed_at
@@ -206,3 +207,84 @@ async def test_a_lost_answer_of_our_own_write_is_no_conflict(world: World, servi
     await review(services, job.job_id, DECISION, Review.APPROVED)
     assert world.jobs.job(job.job_id).review is Review.APPROVED
     assert (await snapshot_of(world, job.job_id)).job.claim == job.claim
+
+
+def waiting(world: World) -> list[str]:
+    return [each.job_id for each in world.reviews.all_reviews()]
+
+
+async def listed_job(services: Services, world: World) -> Job:
+    """A job whose worker has just finished it."""
+    job = await pending_job(world)
+    await finish(services, job, job.release)
+    return job
+
+
+async def test_what_waits_is_listed_with_since_when(world: World, services: Services) -> None:
+    world.clock.advance(60)
+    job = await pending_job(world, released_at=world.clock.now() - timedelta(minutes=1))
+    world.clock.advance(60)
+    for _ in range(2):
+        await finish(services, job, job.release)
+    [found] = world.reviews.all_reviews()
+    assert (found.job_id, found.since, found.released_at) == (job.job_id, job.updated_at, job.released_at)
+    assert (found.task_type, found.content_type, found.size) == (job.task_type, "text/plain", 1)
+
+
+async def test_what_needs_no_review_costs_the_list_nothing(world: World, services: Services) -> None:
+    await finish(services, await pending_job(world, review=None), 0)
+    assert world.reviews.calls == []
+
+
+@pytest.mark.parametrize("policies", [telling_pipeline(), pipeline()], ids=["told", "not told"])
+@pytest.mark.parametrize("verdict", VERDICTS)
+async def test_a_verdict_takes_the_job_off_the_list(
+    world: World, policies: Pipeline, verdict: Review
+) -> None:
+    services = build_services(world, pipeline=policies)
+    job = await listed_job(services, world)
+    assert waiting(world) == [job.job_id]
+    await review(services, job.job_id, DECISION, verdict)
+    assert waiting(world) == []
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("point", [Point.REVIEW_BEFORE_BATCH, Point.REVIEW_AFTER_BATCH])
+async def test_after_a_kill_the_list_says_what_the_job_says(
+    world: World, services: Services, point: Point, verdict: Review
+) -> None:
+    job = await listed_job(services, world)
+    async with killed_at(point):
+        await review(services, job.job_id, DECISION, verdict)
+    for _ in range(2):
+        world.clock.advance(timedelta(minutes=3))
+        await Sweep(services).run()
+        await run_messages(services, world)
+    pending = world.jobs.job(job.job_id).review is Review.PENDING
+    assert waiting(world) == ([job.job_id] if pending else [])
+    assert world.open.keys() == set()
+
+
+@pytest.mark.parametrize("when", ["put", "load"])
+async def test_a_verdict_while_the_job_is_being_listed_leaves_it_off_the_list(
+    world: World, services: Services, when: str
+) -> None:
+    job = await pending_job(world)
+
+    async def decide() -> None:
+        await review(services, job.job_id, DECISION, Review.REJECTED)
+
+    (world.reviews if when == "put" else world.jobs).before(when, decide)
+    await finish(services, job, job.release)
+    assert waiting(world) == []
+
+
+async def test_what_a_kill_kept_off_the_list_the_sweep_lists(world: World, services: Services) -> None:
+    job = await pending_job(world)
+    await world.open.put(job.job_id, job.release)
+    world.reviews.fail_next("put")
+    with pytest.raises(StorageUnavailable):
+        await finish(services, job, job.release)
+    world.clock.advance(timedelta(minutes=3))
+    await Sweep(services).run()
+    assert (waiting(world), world.open.keys()) == ([job.job_id], set())

@@ -9,8 +9,9 @@ import pytest
 from shared.errors import Conflict, QueueUnavailable, StorageUnavailable, TransientError
 from shared.failpoints import Point
 from shared.finishing import finish
-from shared.jobs import Job, JobState, Lease
+from shared.jobs import Job, JobState, Lease, Review
 from shared.notify.notifier import NotTold
+from shared.pending_reviews import pending_review
 from shared.ports import OpenEntry, Snapshot
 from shared.records import RecordUnreadable
 from shared.services import Services
@@ -279,3 +280,14 @@ async def test_a_lost_message_for_an_announcement_is_made_good(world: World) -> 
     [sent] = world.bus.take_due()
     await finish(services, job, sent.message.release)
     assert (len(world.notifier.tellings), world.open.keys()) == (1, set())
+
+
+async def test_it_measures_how_many_reviews_wait_and_how_long(world: World, services: Services) -> None:
+    await Sweep(services).run()
+    for number in range(2):
+        job = new_job(world, f"evt_{number}", state=JobState.SUCCEEDED, review=Review.PENDING)
+        await world.reviews.put(pending_review(job))
+        world.clock.advance(60)
+    await Sweep(services).run()
+    assert world.telemetry.observed("reviews_pending") == [0, 2]
+    assert world.telemetry.observed("reviews_oldest_seconds") == [0.0, 120.0]

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from shared.adapters.cursors import to_cursor
 from shared.application import Application
+from shared.finishing import finish
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.jobs import Job, JobState, Review, StoredResult
 from shared.services import Services
@@ -27,12 +29,15 @@ def services(world: World) -> Services:
     return build_services(world)
 
 
-async def call(services: Services, route: str, job_id: str, body: Any = None) -> HttpAnswer:
+async def call(
+    services: Services, route: str, job_id: str, body: Any = None, *, query: dict[str, str] | None = None
+) -> HttpAnswer:
     request = HttpRequest(
         method="POST" if body is not None else "GET",
         url="http://localhost/api",
         headers={},
         params={"job_id": job_id},
+        query=query or {},
         body=b"" if body is None else json.dumps(body).encode(),
     )
     application = Application(services, build_intake(services))
@@ -44,10 +49,12 @@ async def code(services: Services, route: str, job_id: str, body: Any = None) ->
     return answer.status, json.loads(answer.body)["code"]
 
 
-async def finished(world: World, review: Review | None = Review.PENDING, **changes: Any) -> Job:
+async def finished(
+    world: World, review: Review | None = Review.PENDING, event_id: str = "evt_1", **changes: Any
+) -> Job:
     world.blobs.put_now(REF, b"a result", "text/plain")
     given: dict[str, Any] = {"state": JobState.SUCCEEDED, "review": review, "result": RESULT}
-    return await store(world, new_job(world, **(given | changes)), opened=False)
+    return await store(world, new_job(world, event_id, **(given | changes)), opened=False)
 
 
 async def test_a_result_is_withheld_until_it_is_approved(world: World, services: Services) -> None:
@@ -115,3 +122,57 @@ async def test_a_result_that_was_deleted_is_gone(world: World, services: Service
     assert await code(services, "get_result", job.job_id) == (410, "result_gone")
     view = json.loads((await call(services, "get_job", job.job_id)).body)
     assert (view["result_gone"], view["inputs_gone"]) == (True, True)
+
+
+async def listed(services: Services, **query: str) -> dict[str, Any]:
+    answer = await call(services, "list_reviews", "", query=query)
+    assert answer.status == 200
+    document: dict[str, Any] = json.loads(answer.body)
+    return document
+
+
+async def test_what_waits_is_listed_page_by_page_the_first_released_first(
+    world: World, services: Services
+) -> None:
+    jobs = []
+    for number in range(3):
+        jobs.append(await finished(world, event_id=f"evt_{number}"))
+        world.clock.advance(60)
+    for job in reversed(jobs):
+        await finish(services, job, 0)
+    first = await listed(services, limit="2")
+    rest = await listed(services, limit="2", cursor=first["cursor"])
+    assert [each["job_id"] for each in first["reviews"] + rest["reviews"]] == [job.job_id for job in jobs]
+    assert rest["cursor"] is None
+    assert first["reviews"][0] == {
+        "job_id": jobs[0].job_id,
+        "release": 0,
+        "task_type": jobs[0].task_type,
+        "source": "events",
+        "released_at": "2026-07-27T10:15:00.000Z",
+        "since": "2026-07-27T10:15:00.000Z",
+        "content_type": "text/plain",
+        "size": 8,
+    }
+    assert len((await listed(services, task_type=jobs[0].task_type))["reviews"]) == 3
+    assert await listed(services, task_type="generate_video") == {"reviews": [], "cursor": None}
+    await call(services, "approve_result", jobs[0].job_id, DECISION)
+    assert len((await listed(services))["reviews"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"limit": "0"}, "bad_request"),
+        ({"limit": "101"}, "bad_request"),
+        ({"limit": "MARKED"}, "bad_request"),
+        ({"cursor": "MARKED"}, "bad_cursor"),
+        ({"cursor": to_cursor("open", "MARKED")}, "bad_cursor"),
+    ],
+)
+async def test_a_bad_query_is_told_and_not_echoed(
+    services: Services, query: dict[str, str], expected: str
+) -> None:
+    answer = await call(services, "list_reviews", "", query=query)
+    assert (answer.status, json.loads(answer.body)["code"]) == (400, expected)
+    assert b"MARKED" not in answer.body

@@ -92,10 +92,11 @@ async def test_a_result_under_review_is_told_of_once_it_is_approved(world: World
     await work(services, world, minutes=5)
     assert world.jobs.job(job_id).review is Review.PENDING
     assert (world.notifier.tellings, world.open.keys()) == ([], set())
+    assert [each.job_id for each in world.reviews.all_reviews()] == [job_id]
     await review(services, job_id, Decision(operator="ada", reason="It is fit."), Review.APPROVED)
     await work(services, world, minutes=5)
     assert world.notifier.ids() == [f"{job_id}-0-succeeded"]
-    assert world.open.keys() == set()
+    assert (world.reviews.all_reviews(), world.open.keys()) == ([], set())
 
 
 async def test_a_death_owes_its_announcement_from_the_very_batch(world: World) -> None:
