@@ -253,7 +253,7 @@ class Ledger:
                 raise JobCancelled
             return with_record(current, contract, record, self._now())
 
-        note = f"{record.action} {record.key.partition(':')[2]}"
+        note = record.key.partition(":")[2]  # the action and, from the second on, the generation
         row = services.timeline(self._claim.job, event, code=record.code, note=note)
         await self._claim.commit(change, [effect_row(record), row])
         known = await self._known()

@@ -1,6 +1,7 @@
 """The ledger on one claimed job: what is written before and after a call, and what is never sent."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -492,3 +493,14 @@ async def test_a_repeat_under_the_same_key_is_not_paid_for_twice() -> None:
         await at.ledger(await at.claim()).perform(KEYED, REQUEST, at.provider, estimate=Usage(tokens=7))
     await at.ledger(await at.claim()).perform(KEYED, REQUEST, at.provider, estimate=Usage(tokens=7))
     assert [usage.tokens for usage in at.calls.estimates] == [7, 0]
+
+
+async def test_the_timeline_names_the_action_once_and_a_later_generation() -> None:
+    made = await desk(KEYED)
+    claim = await made.claim()
+    await made.perform(claim)
+    ledger = made.ledger(claim)
+    await ledger.disprove(KEYED, "came_to_nothing")
+    await ledger.perform(KEYED, REQUEST, made.provider)
+    notes = [row.data["note"] for row in await made.world.jobs.rows(made.job_id, RowKind.TIMELINE)]
+    assert Counter(notes) == {KEYED.action: 3, f"{KEYED.action}:g1": 2}
