@@ -22,7 +22,7 @@ from shared.deadletters.decisions import (
     same_request,
 )
 from shared.deadletters.open_effects import OpenEffects, open_effects, said_to_be_done
-from shared.deadletters.refusals import ChangedMeanwhile, NoOpenEffect
+from shared.deadletters.refusals import CallUnderWay, ChangedMeanwhile, NoOpenEffect
 from shared.deadletters.release import Points, Released, next_release, release, release_again
 from shared.effects.records import EffectRecord, EffectState, effect_row
 from shared.errors import Conflict
@@ -91,6 +91,7 @@ async def reconcile(
     record = await _to_judge(services, snapshot.job, effects, wanted)
     if record is None:
         return await _nothing_open(services, snapshot, decision, request_hash)
+    _check_call_over(record, wanted, services.clock.now())
     remaining = tuple(name for name in effects.unknown if name != wanted.effect)
     job = _after(services, snapshot.job, remaining)
     decided = _decided(snapshot.job, record, remaining, decision, wanted, request_hash, job.updated_at)
@@ -122,6 +123,12 @@ async def _to_judge(
     before = await said_to_be_done(services, job, wanted.effect)
     same = wanted.outcome is Outcome.DONE and before is not None and before.external_id == wanted.external_id
     return None if same else before
+
+
+def _check_call_over(record: EffectRecord, wanted: Reconciliation, now: datetime) -> None:
+    """What is not there yet may still come while the call may be under way. Raises CallUnderWay."""
+    if wanted.outcome is Outcome.NOT_DONE and now < record.call_until:
+        raise CallUnderWay(record.call_until, now)
 
 
 def _after(services: Services, job: Job, remaining: tuple[str, ...]) -> Job:

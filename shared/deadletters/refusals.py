@@ -1,5 +1,7 @@
 """Why an operator's decision cannot be carried out: each with its HTTP status and what to do instead."""
 
+from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import ClassVar
 
 from shared.errors import RequestRefused
@@ -41,6 +43,22 @@ class NoOpenEffect(Refusal):
     """Nothing is to be decided under this name: it is known, or this was said before. Look at the effects."""
 
     code: ClassVar[str] = "no_open_effect"
+
+
+class CallUnderWay(Refusal):
+    """The call may still be under way: nobody can say yet that it was not made."""
+
+    code: ClassVar[str] = "call_under_way"
+
+    def __init__(self, until: datetime, now: datetime) -> None:
+        """`until` is when the call has ended at the latest."""
+        seconds = ceil((until - now).total_seconds())
+        at = (now + timedelta(seconds=seconds)).astimezone(UTC)
+        super().__init__(
+            f"The call may be under way until {at:%Y-%m-%dT%H:%M:%SZ}: not_done can be said from then on."
+            " If it was made, say done now."
+        )
+        self.headers = {"Retry-After": str(seconds)}
 
 
 class CloseInstead(Refusal):

@@ -12,7 +12,7 @@ from tests.support.fakes import World
 
 
 def an_effect(job: Job, action: str, **changes: Any) -> EffectRecord:
-    """An intent without a result, with `changes`."""
+    """An intent without a result whose call is over, with `changes`."""
     generation = changes.get("generation", 0)
     given: dict[str, Any] = {
         "action": action,
@@ -23,8 +23,8 @@ def an_effect(job: Job, action: str, **changes: Any) -> EffectRecord:
         "contract_version": 1,
         "request_sha256": "0" * 64,
         "release": job.release,
-        "intended_at": job.created_at,
-        "call_until": job.created_at + timedelta(seconds=30),
+        "intended_at": job.created_at - timedelta(minutes=1),
+        "call_until": job.created_at - timedelta(seconds=30),
     }
     return EffectRecord(**(given | changes))
 

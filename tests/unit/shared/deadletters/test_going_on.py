@@ -1,6 +1,7 @@
 """From an answer that never came, over a person's word, to the end: what the provider really did."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import ClassVar
 
 import pytest
@@ -10,7 +11,7 @@ from shared.cancel import Cancellation, Cancelling, cancel
 from shared.deadletters.decisions import Decision
 from shared.deadletters.handler import DeadLetterHandler
 from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
-from shared.deadletters.refusals import NoOpenEffect, OutcomeUnknown
+from shared.deadletters.refusals import CallUnderWay, NoOpenEffect, OutcomeUnknown
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.contract import Done
 from shared.errors import DeadLettered
@@ -105,7 +106,11 @@ async def test_what_was_not_done_is_done_once_under_a_key_of_its_own(
     world: World, services: Services, provider: CountingProvider
 ) -> None:
     job = await unknown_outcome(world, services, provider, FailureKind.UNCLEAR)
-    await reconcile(services, job.job_id, DECISION, Reconciliation(effect="blind", outcome=Outcome.NOT_DONE))
+    not_done = Reconciliation(effect="blind", outcome=Outcome.NOT_DONE)
+    with pytest.raises(CallUnderWay):
+        await reconcile(services, job.job_id, DECISION, not_done)
+    world.clock.advance(timedelta(minutes=1))
+    await reconcile(services, job.job_id, DECISION, not_done)
     assert await result(world, services, job) == b"blind_1"
     assert provider.executed == {f"{job.job_id}:blind:g1": 1}
     assert (await effect_of(world, job, "blind")).generation == 1

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -9,6 +10,7 @@ from shared.deadletters.decisions import Decision
 from shared.deadletters.reconcile import Outcome, Reconciled, Reconciliation, reconcile
 from shared.deadletters.refusals import (
     AlreadyDone,
+    CallUnderWay,
     CaseNotFound,
     ChangedMeanwhile,
     IdempotencyKeyReused,
@@ -77,6 +79,25 @@ async def test_an_effect_that_was_not_done_may_begin_anew(world: World, services
     record = await effect_of(world, job, "submit")
     assert (record.state, record.code, record.operator) == (EffectState.FAILED, "not_done", "ada")
     assert (record.external_id, record.key) == (None, effect_key(job.job_id, "submit", 0))
+
+
+@pytest.mark.parametrize(("earlier", "taken"), [(timedelta(milliseconds=1), False), (timedelta(), True)])
+async def test_not_done_is_taken_once_the_call_is_surely_over(
+    world: World, services: Services, earlier: timedelta, taken: bool
+) -> None:
+    job = await filed_job(services, world, open_effects=("submit",))
+    until = world.clock.now() + timedelta(minutes=1)
+    await put_effect(world, job, an_effect(job, "submit", call_until=until))
+    world.clock.advance(timedelta(minutes=1) - earlier)
+    if taken:
+        assert await reconcile(services, job.job_id, KEYED, NOT_DONE) == released(job)
+        return
+    with pytest.raises(CallUnderWay, match=f"{until:%Y-%m-%dT%H:%M:%SZ}") as refused:
+        await reconcile(services, job.job_id, KEYED, NOT_DONE)
+    assert refused.value.headers == {"Retry-After": "1"}
+    assert world.jobs.job(job.job_id) == job
+    assert await world.jobs.rows(job.job_id, RowKind.DECISION) == []
+    assert await reconcile(services, job.job_id, DECISION, DONE) == released(job)
 
 
 async def test_a_cancel_that_waited_for_the_outcome_is_honoured_after_it(

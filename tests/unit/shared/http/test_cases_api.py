@@ -291,8 +291,8 @@ async def test_a_case_shows_its_effects_for_a_look_at_the_provider(world: World,
         "provider": "videos",
         "key": f"{job.job_id}:submit",
         "release": 0,
-        "intended_at": "2026-07-27T10:15:00.000Z",
-        "call_until": "2026-07-27T10:15:30.000Z",
+        "intended_at": "2026-07-27T10:14:00.000Z",
+        "call_until": "2026-07-27T10:14:30.000Z",
     }
     assert "MARKED" not in json.dumps(shown)
 
@@ -313,6 +313,18 @@ async def test_the_last_reconciliation_answers_with_the_release(world: World, se
     _, shown = await call(services, "show_case", job.job_id)
     assert [row["outcome"] for row in shown["decisions"]] == ["done", "not_done"]
     assert {each["operator"] for each in shown["effects"]} == {"ada"}
+
+
+async def test_that_a_call_was_not_made_cannot_be_said_while_it_may_be_under_way(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(services, world, open_effects=("submit",))
+    until = world.clock.now() + timedelta(seconds=29.5)
+    await put_effect(world, job, an_effect(job, "submit", call_until=until))
+    body = DECISION | {"effect": "submit", "outcome": "not_done"}
+    status, document = await call(services, "reconcile_case", job.job_id, body)
+    assert (status, document["code"]) == (409, "call_under_way")
+    assert "2026-07-27T10:15:30Z" in document["detail"]
 
 
 async def test_an_effect_that_is_not_open_is_a_conflict(world: World, services: Services) -> None:
