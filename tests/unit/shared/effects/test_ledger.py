@@ -497,9 +497,8 @@ async def test_a_repeat_under_the_same_key_is_not_paid_for_twice() -> None:
 
 async def test_the_timeline_names_the_action_once_and_a_later_generation() -> None:
     made = await desk(KEYED)
-    claim = await made.claim()
-    await made.perform(claim)
-    ledger = made.ledger(claim)
+    ledger = made.ledger(await made.claim())
+    await ledger.perform(KEYED, REQUEST, made.provider)
     await ledger.disprove(KEYED, "came_to_nothing")
     await ledger.perform(KEYED, REQUEST, made.provider)
     notes = [row.data["note"] for row in await made.world.jobs.rows(made.job_id, RowKind.TIMELINE)]
