@@ -1,5 +1,6 @@
 """The bodies of decisions: each needs a reason, and those on a case an operator too."""
 
+from collections.abc import Container
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
@@ -60,17 +61,21 @@ def decision_of(body: DecisionBody, request: HttpRequest) -> Decision:
 
 def bad_decision(model: type[BaseModel], error: ValidationError) -> BadRequest:
     """What a decision cannot be without has a code of its own, such as `reason_required`."""
-    texts, fields = wrong_fields(model, error, _SHAPES)
-    missing = [name for name, item in fields.items() if _is_missing(item)]
+    needs_operator = model.model_fields["operator"].is_required()
+    shapes = _SHAPES if needs_operator else _SHAPES | {"operator": f"{_SHAPES['operator']}, or left out"}
+    texts, fields = wrong_fields(model, error, shapes)
+    needed = {"operator", "reason"} if needs_operator else {"reason"}
+    missing = [name for name, item in fields.items() if _is_missing(name, item, needed)]
     if not missing:
         return BadRequest(" ".join(texts))
     texts = [text for text in texts if not text.startswith(tuple(f"`{name}`" for name in missing))]
-    if not {"operator", "reason"}.isdisjoint(missing):
-        texts[:0] = ["A decision needs an operator and a reason."]
+    if not needed.isdisjoint(missing):
+        texts[:0] = [f"A decision needs {'an operator and a reason' if needs_operator else 'a reason'}."]
     texts += [f"`{name}` is missing or blank." for name in missing]
     return BadRequest(" ".join(texts), code=f"{missing[0]}_required")
 
 
-def _is_missing(item: ErrorDetails) -> bool:
-    needed = item["loc"][0] in {"operator", "reason"}
-    return item["type"] == _BLANK or (needed and (item["type"] == "missing" or item["input"] is None))
+def _is_missing(name: str, item: ErrorDetails, needed: Container[str]) -> bool:
+    if item["type"] == _BLANK:
+        return name in needed or name != "operator"
+    return name in needed and (item["type"] == "missing" or item["input"] is None)

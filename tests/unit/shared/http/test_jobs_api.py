@@ -132,7 +132,7 @@ async def test_a_job_that_no_longer_runs_is_not_cancelled(
     [
         ({}, 400, "reason_required"),
         ({"reason": " "}, 400, "reason_required"),
-        ({"reason": "r", "operator": ""}, 400, "operator_required"),
+        ({"reason": "r", "operator": ""}, 400, "bad_request"),
         ({"reason": "r", "operator": 5}, 400, "bad_request"),
         ({"reason": "r", "MARKED": 1}, 400, "bad_request"),
         ([], 400, "malformed_body"),
@@ -146,6 +146,21 @@ async def test_a_bad_cancel_changes_nothing(
     assert (answer.status, json.loads(answer.body)["code"]) == (status, code)
     assert b"MARKED" not in answer.body
     assert world.jobs.job(job.job_id) == job
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({}, "A decision needs a reason. `reason` is missing or blank."),
+        ({"reason": "r", "operator": " "}, "`operator` must be text of 1 to 200 characters, or left out."),
+    ],
+)
+async def test_a_cancel_without_an_operator_is_not_told_to_name_one(
+    services: Services, world: World, body: Any, detail: str
+) -> None:
+    job = await store(world, new_job(world))
+    answer = await cancel(services, job.job_id, body)
+    assert (answer.status, json.loads(answer.body)["detail"]) == (400, detail)
 
 
 async def test_a_cancel_s_key_is_for_one_request(world: World, services: Services) -> None:
