@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.effects.records import EffectRecord
-from shared.jobs import Failure, Job, Review
+from shared.jobs import Failure, Job, JobState, Review
 from shared.notify.announcement import Announcement
 from shared.notify.status import NotificationState
 from shared.pending_reviews import PendingReview
@@ -14,6 +14,8 @@ from shared.ports import Case, Row
 
 PUBLISHED = frozenset({None, Review.APPROVED})
 """Of these a result is shown and told."""
+FAILED = frozenset({JobState.DEAD, JobState.CLOSED})
+"""In these a job's failure is that of its present release; before, it is an earlier one's."""
 
 
 def time_text(at: datetime) -> str:
@@ -49,7 +51,7 @@ def job_view(
         view["review"] = job.review.value
     gone = {"inputs_gone": job.inputs_gone, "result_gone": job.result_gone}
     view |= {name: True for name, deleted in gone.items() if deleted}
-    if job.failure is not None:
+    if job.failure is not None and job.state in FAILED:
         view["failure"] = failure_view(job.failure)
     if notification is not None:
         view["notification"] = dict(notification)

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from shared.application import Application
+from shared.deadletters.close import close
+from shared.deadletters.decisions import Decision
+from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.jobs import JobState, Review
 from shared.messages import JobMessage
@@ -56,6 +59,27 @@ async def test_a_failure_is_shown(world: World, services: Services) -> None:
     job = await filed_job(services, world)
     shown = json.loads((await get(services, "get_job", job.job_id)).body)
     assert (shown["status"], shown["failure"]["category"]) == ("dead", "fix_input")
+
+
+async def test_the_failure_of_an_earlier_release_is_not_that_of_the_present_one(
+    world: World, services: Services
+) -> None:
+    job = await filed_job(services, world)
+    decision = Decision(operator="ada", reason="It is there now.")
+    await resubmit(services, job.job_id, decision, Resubmission())
+    shown = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert (shown["status"], shown["release"]) == ("queued", 1)
+    assert "failure" not in shown
+    await cancel(services, job.job_id, {"reason": "Out of date."})
+    ended = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert (ended["status"], "failure" in ended) == ("cancelled", False)
+
+
+async def test_a_closed_job_keeps_its_failure(world: World, services: Services) -> None:
+    job = await filed_job(services, world)
+    await close(services, job.job_id, Decision(operator="ada", reason="Nobody needs it."))
+    shown = json.loads((await get(services, "get_job", job.job_id)).body)
+    assert (shown["status"], shown["failure"]["category"]) == ("closed", "fix_input")
 
 
 @pytest.mark.parametrize(
