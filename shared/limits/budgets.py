@@ -4,7 +4,7 @@ What a crash leaves between the two counts as spent: nobody knows whether the ca
 there to be kept. A reservation that is refused, or fails half-way, is given back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date
 
@@ -14,6 +14,7 @@ from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.limits.budget import KEPT_WRITES, Limit, Shard, reserved, settled
 from shared.limits.ports import StoredShard
+from shared.limits.refusal import Span, refusal
 from shared.pipeline import TaskPolicy
 from shared.services import Services
 
@@ -29,7 +30,7 @@ class Counter:
     """One counter in storage, and its limit."""
 
     key: str
-    about: str
+    span: Span
     limit: Limit
     shards: int
 
@@ -57,13 +58,13 @@ def counters_of(job: Job, policy: TaskPolicy, day: date) -> tuple[Counter, ...]:
     budget = policy.budget
     own = Counter(
         key=job_key(job.job_id, job.release),
-        about="the job",
+        span=Span.JOB,
         limit=Limit(tokens=budget.job_tokens, micros=budget.job_micros),
         shards=1,
     )
     all_of_day = Counter(
         key=day_key(job.task_type, day),
-        about=f"{job.task_type} for the day (UTC)",
+        span=Span.DAY,
         limit=Limit(tokens=budget.day_tokens, micros=budget.day_micros),
         shards=DAY_SHARDS,
     )
@@ -76,12 +77,10 @@ async def reserve(services: Services, job: Job, policy: TaskPolicy, amount: Usag
     done: tuple[Counter, ...] = ()
     try:
         for counter in counters_of(job, policy, day):
-            if not await _reserve_in(services, counter, amount):
+            full = await _reserve_in(services, counter, amount)
+            if full is not None:
                 services.telemetry.count("budgets_exceeded", task_type=job.task_type)
-                raise BudgetExceeded(
-                    f"The budget of {counter.about} is used up. "
-                    "Raise it in pipeline.toml, or wait, then resubmit."
-                )
+                raise BudgetExceeded(refusal(job.task_type, counter.span, full, counter.limit, amount))
             done = (*done, counter)
             await reach(Point.LIMITS_AFTER_RESERVATION)
     except AfterhookError:
@@ -106,13 +105,18 @@ async def settle(services: Services, reservation: Reservation, used: Usage) -> N
             await reach(Point.LIMITS_AFTER_SETTLEMENT)
 
 
-async def _reserve_in(services: Services, counter: Counter, amount: Usage) -> bool:
-    """Whether it fits. Written twice without our knowing, a reservation only counts too much."""
+async def _reserve_in(services: Services, counter: Counter, amount: Usage) -> Sequence[Shard] | None:
+    """None if it fits, else the shards that have no room for it.
+
+    Written twice without our knowing, a reservation only counts too much.
+    """
+    seen: list[Shard] = []
 
     def change(shards: list[Shard], first: int, _sure: bool) -> list[Shard] | None:
+        seen[:] = shards
         return reserved(shards, counter.limit, amount, first)
 
-    return await _changed(services, counter, change)
+    return None if await _changed(services, counter, change) else seen
 
 
 async def _settle_in(services: Services, counter: Counter, estimate: Usage, used: Usage) -> None:

@@ -62,10 +62,10 @@ async def test_settling_as_reserved_writes_nothing() -> None:
 async def test_what_would_go_over_is_refused_and_leaves_nothing() -> None:
     world = World()
     services, job, both = build_services(world), new_job(world), policy(job_micros=100, day_micros=50)
-    with pytest.raises(BudgetExceeded, match=r"summarize_document for the day \(UTC\)"):
+    with pytest.raises(BudgetExceeded, match=r"summarize_document for all jobs of a day \(UTC\)"):
         await reserve(services, job, both, Usage(micros=60))
     assert (world.budgets.spent(key(job)), world.budgets.spent(DAY)) == ((0, 0), (0, 0))
-    with pytest.raises(BudgetExceeded, match="budget of the job is used up"):
+    with pytest.raises(BudgetExceeded, match="for each release of a job"):
         await reserve(services, job, both, Usage(micros=101))
     assert world.telemetry.counted("budgets_exceeded", task_type=TASK) == 2
 
@@ -86,7 +86,7 @@ async def test_a_new_release_and_a_new_day_begin_with_nothing_spent() -> None:
     services, job, bounded = build_services(world), new_job(world), policy(job_tokens=10, day_tokens=10)
     await reserve(services, job, bounded, Usage(tokens=10))
     world.clock.advance(timedelta(days=1))
-    with pytest.raises(BudgetExceeded, match="of the job"):
+    with pytest.raises(BudgetExceeded, match="for each release of a job"):
         await reserve(services, job, bounded, Usage(tokens=1))
     await reserve(services, replace(job, release=1), bounded, Usage(tokens=10))
 
@@ -145,7 +145,7 @@ async def test_what_cannot_be_given_back_is_counted_and_the_first_failure_is_tol
     store = LosingJobStore()
     world = World(budgets=store)
     services, job, both = build_services(world), new_job(world), policy(job_tokens=10, day_tokens=5)
-    with pytest.raises(BudgetExceeded, match="for the day"):
+    with pytest.raises(BudgetExceeded, match="of a day"):
         await reserve(services, job, both, Usage(tokens=6))
     assert store.spent(key(job)) == (6, 0)
     assert world.telemetry.counted("limits_not_written", task_type=TASK) == 1
