@@ -2,7 +2,7 @@
 
 slot    RowKey = slot:{number}     held until released or its lease ends
 meter   RowKey = meter
-place   RowKey = place:{job id}    one job's turn to start; written together with the meter
+place   RowKey = place:{job id}    one job's time to start; written together with the meter
 """
 
 from collections.abc import Sequence

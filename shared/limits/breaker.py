@@ -43,20 +43,20 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
+class Hold:
     """Nobody may call before `until`."""
 
     until: datetime
 
 
-def admit(breaker: Breaker, now: datetime, *, token: str, lease: timedelta) -> Pass | Probe | Resting:
+def admit(breaker: Breaker, now: datetime, *, token: str, lease: timedelta) -> Pass | Probe | Hold:
     """Whether a call may be made now; as a probe it holds the breaker under `token` for `lease`."""
     if breaker.open_until is None:
         return Pass()
     if now < breaker.open_until:
-        return Resting(breaker.open_until)
+        return Hold(breaker.open_until)
     if breaker.probe_until is not None and now < breaker.probe_until:
-        return Resting(breaker.probe_until)
+        return Hold(breaker.probe_until)
     return Probe(replace(breaker, probe=token, probe_until=now + lease))
 
 

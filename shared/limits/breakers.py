@@ -13,9 +13,9 @@ from shared.calls.resting import RESTING
 from shared.limits.breaker import (
     CLOSED,
     Breaker,
+    Hold,
     Pass,
     Probe,
-    Resting,
     admit,
     after_failure,
     after_success,
@@ -58,7 +58,7 @@ class Breakers:
             match admit(stored.breaker, now, token=token, lease=timeout + _PROBE_MARGIN):
                 case Pass():
                     return Admitted(provider, policy)
-                case Resting(until):
+                case Hold(until):
                     raise self._wait(stored.breaker, until, policy)
                 case Probe(breaker):
                     if await self._write(provider, breaker, stored):

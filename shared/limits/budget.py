@@ -52,7 +52,7 @@ def reserved(shards: Sequence[Shard], limit: Limit, amount: Usage, first: int) -
     least = 1 if amount == NO_COST else 0
     if tokens.room < max(amount.tokens, least) or micros.room < max(amount.micros, least):
         return None
-    order = _in_turn(len(shards), first)
+    order = _around(len(shards), first)
     fitting = (
         place for place in order if tokens.fits(place, amount.tokens) and micros.fits(place, amount.micros)
     )
@@ -89,7 +89,7 @@ class _Sum:
 
     def add(self, amount: int, first: int) -> int:
         """Put `amount` where there is room; what is left over."""
-        for place in _in_turn(len(self.used), first):
+        for place in _around(len(self.used), first):
             part = min(amount, self._free(place))
             self.used[place] += part
             amount -= part
@@ -101,7 +101,7 @@ class _Sum:
             left = self.add(change, first)
             self.used[first] += left
             return left > 0
-        for place in _in_turn(len(self.used), first):
+        for place in _around(len(self.used), first):
             part = min(-change, self.used[place])
             self.used[place] -= part
             change += part
@@ -135,5 +135,5 @@ def _changed(shards: Sequence[Shard], tokens: _Sum, micros: _Sum, *, every: bool
     return [new for old, new in zip(shards, after, strict=True) if every or new != old]
 
 
-def _in_turn(count: int, first: int) -> "chain[int]":
+def _around(count: int, first: int) -> "chain[int]":
     return chain(range(first, count), range(first))

@@ -9,7 +9,7 @@ from datetime import UTC, timedelta
 from shared.errors import AfterhookError
 from shared.jobs import Job, JobState
 from shared.limits.budgets import day_key, job_key
-from shared.limits.slots import tenants_of
+from shared.limits.tenants import tenants_of
 from shared.services import Services
 
 DAYS_KEPT = 3

@@ -1,7 +1,7 @@
 """How many may start in a minute: a token bucket in the form of one time, so that it can be looked ahead.
 
 The generic cell rate algorithm (ITU-T I.371): after a quiet minute a whole minute's number may start at
-once, then one every interval. Whoever comes too early is told exactly when it is his turn.
+once, then one every interval. Whoever comes too early is told exactly when it may.
 """
 
 from dataclasses import dataclass
@@ -36,6 +36,6 @@ def metered(meter: Meter, now: datetime, per_minute: int) -> Meter:
 
 
 def lined_up(meter: Meter, now: datetime, spacing: timedelta) -> Meter:
-    """The meter with one more look at its turn: one every `spacing`, the first after one `spacing`."""
+    """The meter with one more look given a time: one every `spacing`, the first after one `spacing`."""
     start = max(now, meter.next_start) + spacing
     return Meter(full_at=start, next_start=start, asked=now)

@@ -25,7 +25,7 @@ from shared.effects.records import effect_key
 from shared.failpoints import Point
 from tests.flows.driver import FAST, Flow, event_id
 from tests.support.stacks import flow_stack
-from tests.support.three_effects import LAG_SECONDS, RESTING
+from tests.support.three_effects import FRAGILE, LAG_SECONDS
 
 pytestmark = [pytest.mark.flows, pytest.mark.kills, pytest.mark.timeout(900)]
 
@@ -69,7 +69,7 @@ class Matrix:
             if faults:
                 self.outside.script("POST", f"/effects/{kind}", *faults, match=f'"{marker}"')
         if resting:
-            self.outside.script("GET", "/effects/findable", {"status": 503}, match=f"{RESTING}-{marker}")
+            self.outside.script("GET", "/effects/findable", {"status": 503}, match=f"{FRAGILE}-{marker}")
         self.outside.script("GET", "/effects/findable", {"status": 404}, match=f"shaky-{marker}")
         job_id = self.flow.deliver_until_accepted(event_id(), {"text": marker}, action="effects")
         self.jobs[job_id] = marker

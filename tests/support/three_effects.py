@@ -22,7 +22,7 @@ from shared.effects.contract import Done, EffectContract
 from shared.errors import TransientError
 from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
 
-RESTING, ROBUST = "openai", "videos"
+FRAGILE, ROBUST = "openai", "videos"
 """Names that pipeline.toml knows, so that it can say how soon they rest."""
 CALL = timedelta(seconds=2)
 LONGEST_ANSWER = 64 * 1024
@@ -84,7 +84,7 @@ class ThreeEffects:
             call = Effect(self._url, kind, marker)
             return await effects.perform(contract, {"marker": marker}, call, estimate=cost)
 
-        await self._status(context, RESTING, marker)
+        await self._status(context, FRAGILE, marker)
         await perform(KEYED, "keyed")
         found = await perform(FINDABLE, "findable")
         if time.time() < found.data.get("at", 0.0) + WAIT_SECONDS:

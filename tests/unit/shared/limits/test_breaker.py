@@ -11,9 +11,9 @@ from shared.limits.breaker import (
     CLOSED,
     LONGEST_REST,
     Breaker,
+    Hold,
     Pass,
     Probe,
-    Resting,
     admit,
     after_failure,
     after_success,
@@ -70,14 +70,14 @@ def test_a_success_between_failures_begins_the_count_anew() -> None:
 
 def test_an_open_breaker_lets_nobody_pass_until_its_rest_ends() -> None:
     breaker, end = opened(), START + 15 * SECOND
-    assert admit(breaker, end - SECOND, token="p", lease=LEASE) == Resting(end)
+    assert admit(breaker, end - SECOND, token="p", lease=LEASE) == Hold(end)
     assert isinstance(admit(breaker, end, token="p", lease=LEASE), Probe)
 
 
 def test_one_probe_at_a_time_tries_out_and_a_lost_one_is_replaced() -> None:
     probing, end = tried_out(opened())
     at = START + end * SECOND
-    assert admit(probing, at, token="q", lease=LEASE) == Resting(at + LEASE)
+    assert admit(probing, at, token="q", lease=LEASE) == Hold(at + LEASE)
     assert admit(probing, at + LEASE, token="q", lease=LEASE) == Probe(
         Breaker(rests=1, open_until=at, probe="q", probe_until=at + 2 * LEASE)
     )
@@ -175,7 +175,7 @@ def test_at_most_one_call_is_on_its_way_while_a_provider_rests(steps: list[tuple
         if what == "call":
             token += 1
             answer = admit(breaker, now, token=str(token), lease=LEASE)
-            if isinstance(answer, Resting):
+            if isinstance(answer, Hold):
                 assert answer.until > now
                 continue
             if isinstance(answer, Probe):

@@ -10,7 +10,8 @@ from shared.finishing import tidy
 from shared.jobs import Job, JobState
 from shared.limits.budgets import reserve
 from shared.limits.forgetting import DAYS_KEPT
-from shared.limits.slots import tenant_slot, tenants_of
+from shared.limits.slots import tenant_slot
+from shared.limits.tenants import tenants_of
 from shared.pipeline.policies import BudgetPolicy, TenantLimits
 from shared.retention.run import Retention
 from shared.services import Services

@@ -1,4 +1,4 @@
-"""Places to run and starts in a minute: what is over waits, everyone's turn comes."""
+"""Slots to run in and starts in a minute: what is over waits, and each comes to run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +13,9 @@ from shared.decisions import PutOff, Rules, decide
 from shared.errors import StorageUnavailable
 from shared.jobs import Job
 from shared.limits.ports import Slot
-from shared.limits.slots import PLACE_KEPT, free_number, spacing, tenant_slot, tenants_of
+from shared.limits.slots import free_number, spacing, tenant_slot
+from shared.limits.starts import PLACE_KEPT
+from shared.limits.tenants import tenants_of
 from shared.pipeline.policies import LimitBy, TenantLimits
 from shared.services import Services
 from tests.support.application import SOURCE, TASK, build_services, new_job, pipeline
@@ -161,7 +163,7 @@ def test_a_tenants_key_shows_no_user_and_two_scopes_never_share_one() -> None:
     assert [tenant.key for tenant in tenants_of(services, api)] != keys[1:]
 
 
-async def test_so_many_start_in_a_minute_and_the_next_are_told_their_turn() -> None:
+async def test_so_many_start_in_a_minute_and_the_next_are_told_when_they_may() -> None:
     world = World()
     services = limited(world, TenantLimits(per_minute=2))
     jobs = [new_job(world, f"evt_{n}") for n in range(4)]
@@ -175,7 +177,7 @@ async def test_so_many_start_in_a_minute_and_the_next_are_told_their_turn() -> N
     ]
 
 
-async def test_a_job_starts_in_its_turn_even_if_others_came_meanwhile() -> None:
+async def test_a_job_starts_at_its_time_even_if_others_came_meanwhile() -> None:
     world = World()
     services = limited(world, TenantLimits(per_minute=1))
     async with held(services, new_job(world, "evt_0")):
@@ -190,7 +192,7 @@ async def test_a_job_starts_in_its_turn_even_if_others_came_meanwhile() -> None:
         pass
 
 
-async def test_a_job_whose_wait_was_lengthened_by_jitter_still_has_its_turn() -> None:
+async def test_a_job_whose_wait_was_lengthened_by_jitter_still_has_its_start() -> None:
     world = World()
     services = limited(world, TenantLimits(per_minute=1))
     for number in range(20):
@@ -205,7 +207,7 @@ async def test_a_job_whose_wait_was_lengthened_by_jitter_still_has_its_turn() ->
         pass
 
 
-async def test_a_turn_that_is_missed_is_lost() -> None:
+async def test_a_start_that_is_missed_is_lost() -> None:
     world = World()
     services = limited(world, TenantLimits(per_minute=1))
     async with held(services, new_job(world, "evt_0")):
@@ -226,7 +228,7 @@ def limited_until(world: World, limits: TenantLimits, deadline: timedelta) -> Se
     return replace(services, pipeline=replace(services.pipeline, tasks=tasks))
 
 
-async def test_a_job_that_may_be_buried_before_its_turn_takes_none() -> None:
+async def test_a_job_that_may_be_buried_before_it_starts_lines_up_nowhere() -> None:
     world = World()
     services = limited_until(world, TenantLimits(per_minute=6), 10 * MINUTE)
     jobs = [new_job(world, f"evt_{number}") for number in range(200)]

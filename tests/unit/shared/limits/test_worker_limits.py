@@ -96,7 +96,7 @@ async def test_a_finished_job_leaves_its_place_to_the_next() -> None:
         assert (await bench.handle(await bench.job(f"evt_{number}"))).state is JobState.SUCCEEDED
 
 
-async def test_a_job_over_the_rate_starts_at_its_turn() -> None:
+async def test_a_job_over_the_rate_starts_at_its_time() -> None:
     bench = Bench(limits=TenantLimits(per_minute=1))
     await bench.handle(await bench.job("evt_0"))
     job = await bench.job("evt_1")
