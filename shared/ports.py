@@ -45,12 +45,16 @@ class RowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row beside the job: `data` is JSON-able, `content` raw bytes (up to 48 KiB)."""
+    """One row beside the job: `data` is JSON-able, `content` raw bytes (up to 48 KiB).
+
+    A row that was read has a `version`, for `replace_row`.
+    """
 
     kind: RowKind
     key: str  # unique within the kind; rows come back in its order
     data: Mapping[str, Any] = field(default_factory=dict)
     content: bytes | None = None
+    version: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,14 @@ class JobStore(Protocol):
 
     async def add_row(self, job_id: str, row: Row) -> None:
         """Write a row without touching the job (the same key overwrites)."""
+        ...
+
+    async def replace_row(self, job_id: str, row: Row, version: str) -> str | None:
+        """Write a row that is still as it was read with `version`; the version that it has then.
+
+        None when it is gone or was written otherwise: nothing changes. One that holds exactly this already
+        counts as written, because the answer may have been lost.
+        """
         ...
 
     async def rows(self, job_id: str, kind: RowKind) -> list[Row]: ...

@@ -68,6 +68,16 @@ class JobsTable:
         check_transaction([entity])
         await self._table.put(entity)
 
+    async def replace_row(self, job_id: str, row: Row, version: str) -> str | None:
+        check_row(row)
+        entity = row_entity(job_id, row)
+        check_transaction([entity])
+        written = await self._table.replace(entity, version)
+        if written is not None:
+            return written
+        now = await self.row(job_id, row.kind, row.key)
+        return now.version if now == row else None
+
     async def rows(self, job_id: str, kind: RowKind) -> list[Row]:
         if not key_is_valid(job_id):
             return []
@@ -76,7 +86,7 @@ class JobsTable:
         pages = self._table.query(_OF_KIND, {"job": job_id, "first": first, "end": end})
         found: list[Row] = []
         while pages.more:
-            found.extend(read_row(entity.columns) for entity in await pages.next())
+            found.extend(read_row(entity.columns, entity.etag) for entity in await pages.next())
         return found
 
     async def row(self, job_id: str, kind: RowKind, key: str) -> Row | None:
@@ -84,7 +94,7 @@ class JobsTable:
         if not (key_is_valid(job_id) and key_is_valid(wanted)):
             return None
         found = await self._table.get(job_id, wanted)
-        return None if found is None else read_row(found.columns)
+        return None if found is None else read_row(found.columns, found.etag)
 
     async def delete_row(self, job_id: str, kind: RowKind, key: str) -> None:
         wanted = row_key(kind, key)

@@ -53,10 +53,11 @@ def read_job(entity: Mapping[str, Any]) -> Job:
     return from_text(Job, record)
 
 
-def read_row(entity: Mapping[str, Any]) -> Row:
+def read_row(entity: Mapping[str, Any], version: str | None = None) -> Row:
     """The row in its entity. Raises RecordUnreadable."""
     kind, _, key = str(entity["RowKey"]).partition(":")
     content = entity.get("content")
     if content is not None and not isinstance(content, bytes):
         raise RecordUnreadable("A stored row's content is not bytes.")
-    return Row(kind=RowKind(kind), key=key, data=data_from_text(str(entity.get("data"))), content=content)
+    data = data_from_text(str(entity.get("data")))
+    return Row(kind=RowKind(kind), key=key, data=data, content=content, version=version)

@@ -133,15 +133,21 @@ class Table:
 
     async def merge(self, columns: Columns, etag: str | None = None) -> bool:
         """Set these columns of an entity that is there, and unchanged since `etag`; False if it is not."""
+        return await self._update(columns, UpdateMode.MERGE, etag) is not None
+
+    async def replace(self, columns: Columns, etag: str) -> str | None:
+        """Replace an entity that is unchanged since `etag`, and return its new ETag; None if it is not."""
+        return await self._update(columns, UpdateMode.REPLACE, etag)
+
+    async def _update(self, columns: Columns, mode: UpdateMode, etag: str | None) -> str | None:
         condition = _condition(etag)
         try:
-            await self._call(
-                lambda table: table.update_entity(dict(columns), mode=UpdateMode.MERGE, **condition),
-                {NOT_FOUND, CHANGED},
+            written = await self._call(
+                lambda table: table.update_entity(dict(columns), mode=mode, **condition), {NOT_FOUND, CHANGED}
             )
         except Answered:
-            return False
-        return True
+            return None
+        return str(written["etag"])
 
     async def delete(self, partition: str, row: str, etag: str | None = None) -> None:
         """Delete, if there and unchanged since `etag`."""

@@ -1,8 +1,9 @@
 """Delivering what the outbox owes: an attempt now, another time, or never.
 
-Only the queue's messages lead here, so that no request and no timer waits for a receiver. An attempt whose
-outcome a crash swallowed is made again: the receiver knows the repeat by its `webhook-id`. Of two
-deliveries that overlap, the one that failed takes nothing back of what the other settled.
+Only the queue's messages lead here, so that no request and no timer waits for a receiver. Who delivers takes
+the announcement first, for as long as a post can last, with a write that only one can make: of deliveries
+that overlap one posts. An attempt whose outcome a crash swallowed is made again after that: the receiver
+knows the repeat by its `webhook-id`.
 """
 
 import logging
@@ -14,8 +15,15 @@ from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.notify.announcement import Announcement, OutboxState
 from shared.notify.notifier import NotTold, NoTurn, Told
-from shared.notify.outbox import notify_policy, outbox_row, owed
-from shared.notify.timing import EARLY_TOLERANCE, GIVE_UP_AFTER, busy_pause, pause_after
+from shared.notify.outbox import Kept, notify_policy, outbox_row, owed_row
+from shared.notify.timing import (
+    EARLY_TOLERANCE,
+    GIVE_UP_AFTER,
+    POST_TIMEOUT,
+    POSTING_LEASE,
+    busy_pause,
+    pause_after,
+)
 from shared.pipeline.policies import NotifyPolicy
 from shared.services import Services
 
@@ -48,75 +56,117 @@ Delivery = NothingOwed | Delivered | TryAgain | GivenUp
 
 
 async def deliver(services: Services, job: Job) -> Delivery:
-    """Say what the job's present release owes, if it is due. Raises StorageUnavailable only."""
+    """Say what the job's present release owes, if it is due and nobody else is at it.
+
+    Raises StorageUnavailable only.
+    """
     policy = notify_policy(services, job)
-    announcement = await owed(services, job)
-    if policy is None or announcement is None:
+    found = await owed_row(services, job)
+    if policy is None or found is None:
         return NothingOwed()
-    now = services.clock.now()
-    if announcement.due_at > now + EARLY_TOLERANCE:
-        return TryAgain(announcement.due_at)
-    return await _attempt(services, job, policy, announcement)
+    at = _due(found.announcement)
+    if at > services.clock.now() + EARLY_TOLERANCE:
+        return TryAgain(at)
+    until = services.clock.now() + POSTING_LEASE
+    taken = await _replaced(
+        services,
+        job,
+        replace(found.announcement, posting_by=services.randomness.token(), posting_until=until),
+        found.version,
+    )
+    if taken is None:
+        return await _look_again(services, job)
+    if services.clock.now() > until - POST_TIMEOUT - EARLY_TOLERANCE:
+        return TryAgain(until)  # held up so long that the post might outlast the lease
+    return await _attempt(services, job, policy, taken)
 
 
-async def _attempt(
-    services: Services, job: Job, policy: NotifyPolicy, announcement: Announcement
-) -> Delivery:
+def _due(announcement: Announcement) -> datetime:
+    """When it may be tried next: not before whoever is at it must be done."""
+    return max(announcement.due_at, announcement.posting_until or announcement.due_at)
+
+
+async def _attempt(services: Services, job: Job, policy: NotifyPolicy, taken: Kept) -> Delivery:
+    announcement = taken.announcement
     await reach(Point.NOTIFY_BEFORE_POST)
     attempt = await services.notifier.tell(job.source, policy, announcement)
     await reach(Point.NOTIFY_AFTER_POST)
     match attempt:
         case Told():
-            told = replace(announcement, state=OutboxState.DELIVERED, code=None, status=None)
-            await _settle(services, job, told, "notified")
-            services.telemetry.count("notifications_delivered", source=job.source)
-            return Delivered()
+            return await _delivered(services, job, announcement)
         case NoTurn():
             pause = busy_pause(announcement.put_offs, services.randomness.fraction())
             put_offs = announcement.put_offs + 1
             put_off = replace(announcement, put_offs=put_offs, code="receiver_busy", status=None)
-            return await _later(services, job, put_off, pause)
+            return await _later(services, job, Kept(put_off, taken.version), pause)
         case NotTold() as failed:
             attempts = announcement.attempts + 1
             services.telemetry.count("notifications_failed", source=job.source, code=failed.code)
             tried = replace(announcement, attempts=attempts, code=failed.code, status=failed.status)
             if failed.for_good:
-                return await _give_up(services, job, tried)
+                return await _give_up(services, job, Kept(tried, taken.version))
             pause = pause_after(attempts, services.randomness.fraction(), failed.retry_after)
-            return await _later(services, job, tried, pause)
+            return await _later(services, job, Kept(tried, taken.version), pause)
         case _:
             assert_never(attempt)
 
 
+async def _delivered(services: Services, job: Job, announcement: Announcement) -> Delivered:
+    """Whatever others wrote meanwhile: the receiver has it. The timeline first, so that a crash in between
+    repeats the attempt, and both attempts show."""
+    told = replace(announcement, state=OutboxState.DELIVERED, code=None, status=None)
+    await services.jobs.add_row(job.job_id, services.timeline(job, "notified"))
+    await reach(Point.NOTIFY_AFTER_TIMELINE)
+    await services.jobs.add_row(job.job_id, outbox_row(_let_go(told)))
+    await reach(Point.NOTIFY_AFTER_SETTLED)
+    services.telemetry.count("notifications_delivered", source=job.source)
+    return Delivered()
+
+
 async def _later(
-    services: Services, job: Job, announcement: Announcement, pause: timedelta
+    services: Services, job: Job, tried: Kept, pause: timedelta
 ) -> TryAgain | GivenUp | NothingOwed:
-    """What is settled meanwhile stays so; between this reading and its write, it costs one repeat."""
     due_at = services.clock.now() + pause
-    if due_at > announcement.happened_at + GIVE_UP_AFTER:
-        return await _give_up(services, job, announcement)
-    if await owed(services, job) is None:
-        return NothingOwed()
-    await services.jobs.add_row(job.job_id, outbox_row(replace(announcement, due_at=due_at)))
+    if due_at > tried.announcement.happened_at + GIVE_UP_AFTER:
+        return await _give_up(services, job, tried)
+    put_off = replace(_let_go(tried.announcement), due_at=due_at)
+    if await _replaced(services, job, put_off, tried.version) is None:
+        return await _look_again(services, job)
     await reach(Point.NOTIFY_AFTER_PUT_OFF)
     return TryAgain(due_at)
 
 
-async def _give_up(services: Services, job: Job, announcement: Announcement) -> GivenUp | NothingOwed:
-    if await owed(services, job) is None:
-        return NothingOwed()
-    code = announcement.code or "unknown"
-    log.warning("%s of %s is not told any more: %s", announcement.kind, job.job_id, code)
-    given_up = replace(announcement, state=OutboxState.GIVEN_UP)
-    await _settle(services, job, given_up, "notification_given_up")
+async def _give_up(services: Services, job: Job, tried: Kept) -> TryAgain | GivenUp | NothingOwed:
+    """The timeline first, as in `_delivered`; but not where another came in between."""
+    now = await owed_row(services, job)
+    if now is None or now.version != tried.version:
+        return await _look_again(services, job)
+    code = tried.announcement.code or "unknown"
+    await services.jobs.add_row(
+        job.job_id, services.timeline(job, "notification_given_up", code=tried.announcement.code)
+    )
+    await reach(Point.NOTIFY_AFTER_TIMELINE)
+    given_up = replace(_let_go(tried.announcement), state=OutboxState.GIVEN_UP)
+    if await _replaced(services, job, given_up, tried.version) is None:
+        return await _look_again(services, job)
+    await reach(Point.NOTIFY_AFTER_SETTLED)
+    log.warning("%s of %s is not told any more: %s", given_up.kind, job.job_id, code)
     services.telemetry.count("notifications_given_up", source=job.source, code=code)
     return GivenUp()
 
 
-async def _settle(services: Services, job: Job, announcement: Announcement, event: str) -> None:
-    """The timeline first: a crash in between repeats the attempt, and then both attempts show."""
-    row = services.timeline(job, event, code=announcement.code)
-    await services.jobs.add_row(job.job_id, row)
-    await reach(Point.NOTIFY_AFTER_TIMELINE)
-    await services.jobs.add_row(job.job_id, outbox_row(announcement))
-    await reach(Point.NOTIFY_AFTER_SETTLED)
+def _let_go(announcement: Announcement) -> Announcement:
+    return replace(announcement, posting_by=None, posting_until=None)
+
+
+async def _look_again(services: Services, job: Job) -> TryAgain | NothingOwed:
+    """Another wrote meanwhile: what it settled stands, and what it is at is looked at when that is over."""
+    found = await owed_row(services, job)
+    return NothingOwed() if found is None else TryAgain(_due(found.announcement))
+
+
+async def _replaced(services: Services, job: Job, announcement: Announcement, version: str) -> Kept | None:
+    """The announcement as it is kept now; None if it is no longer as it was read with `version`."""
+    row = outbox_row(announcement)
+    written = await services.jobs.replace_row(job.job_id, row, version)
+    return None if written is None else Kept(announcement, written)

@@ -5,6 +5,7 @@ made of job, release and state, so that a receiver knows a repeat.
 """
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from shared.effects.contract import EffectContract
@@ -22,6 +23,14 @@ CONTRACT = EffectContract(
 """What may be done with a post that was not answered: repeat it, because its `webhook-id` stays the same."""
 ANNOUNCED = frozenset({JobState.SUCCEEDED, JobState.DEAD})
 WITHHELD = frozenset({Review.PENDING, Review.REJECTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An announcement as its row holds it; `version` guards the next write."""
+
+    announcement: Announcement
+    version: str
 
 
 def notify_policy(services: Services, job: Job) -> NotifyPolicy | None:
@@ -61,16 +70,30 @@ def outbox_key(release: int) -> str:
 
 async def owed(services: Services, job: Job) -> Announcement | None:
     """What is still to be said of the job's present release; no read where its source is told nothing."""
+    found = await owed_row(services, job)
+    return None if found is None else found.announcement
+
+
+async def owed_row(services: Services, job: Job) -> Kept | None:
+    """As `owed`, with the version of its row."""
     if notify_policy(services, job) is None:
         return None
-    announcement = await announced(services, job)
-    return announcement if announcement is not None and announcement.state is OutboxState.OWED else None
+    found = await _read(services, job)
+    return found if found is not None and found.announcement.state is OutboxState.OWED else None
 
 
 async def announced(services: Services, job: Job) -> Announcement | None:
     """What the job's present release has to say or has said, and how far that came."""
+    found = await _read(services, job)
+    return None if found is None else found.announcement
+
+
+async def _read(services: Services, job: Job) -> Kept | None:
     row = await services.jobs.row(job.job_id, RowKind.OUTBOX, outbox_key(job.release))
-    return None if row is None else from_text(Announcement, json.dumps(dict(row.data)))
+    if row is None:
+        return None
+    assert row.version is not None, "a row that was read has a version"
+    return Kept(from_text(Announcement, json.dumps(dict(row.data))), row.version)
 
 
 def _data(job: Job) -> dict[str, Any]:

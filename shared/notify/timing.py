@@ -5,6 +5,8 @@ from datetime import timedelta
 from shared.retry import BackoffCurve
 
 POST_TIMEOUT = timedelta(seconds=10)
+POSTING_LEASE = timedelta(seconds=15)
+"""How long an announcement is in the hands of one that posts it: the post, and what clocks differ by."""
 GIVE_UP_AFTER = timedelta(days=1)
 BACKOFF = BackoffCurve(base=timedelta(seconds=5), factor=3, cap=timedelta(hours=1))
 JITTER = 0.2

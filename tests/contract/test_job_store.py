@@ -243,3 +243,63 @@ async def test_a_deleted_row_is_gone_and_the_others_stay(stores: Stores) -> None
     await stores.jobs.delete_row("a/b", RowKind.INPUT, "a")
     assert await stores.jobs.rows("job_a", RowKind.INPUT) == [other]
     assert await stores.jobs.load("job_a") is not None
+
+
+FIRST = Row(kind=RowKind.OUTBOX, key="k", data={"a": 1}, content=b"first")
+SECOND = Row(kind=RowKind.OUTBOX, key="k", data={"b": 2})
+
+
+async def _version(stores: Stores, key: str = "k") -> str:
+    """Of the row, as it is read alone and among others."""
+    row = await stores.jobs.row("job_a", RowKind.OUTBOX, key)
+    assert row is not None
+    assert row.version
+    among = {each.key: each.version for each in await stores.jobs.rows("job_a", RowKind.OUTBOX)}
+    assert among[key] == row.version
+    return row.version
+
+
+async def test_a_row_is_replaced_as_long_as_nobody_else_wrote_it(stores: Stores) -> None:
+    await stores.jobs.add_row("job_a", FIRST)
+    await stores.jobs.add_row("job_a", replace(FIRST, key="other"))
+    read = await _version(stores)
+    written = await stores.jobs.replace_row("job_a", SECOND, read)
+    assert written == await _version(stores)
+    assert await stores.jobs.row("job_a", RowKind.OUTBOX, "k") == SECOND
+    assert await stores.jobs.replace_row("job_a", replace(SECOND, data={"c": 3}), read) is None
+    assert await stores.jobs.row("job_a", RowKind.OUTBOX, "k") == SECOND
+    assert written is not None
+    assert await stores.jobs.replace_row("job_a", replace(SECOND, data={"c": 3}), written)
+    assert await stores.jobs.row("job_a", RowKind.OUTBOX, "other") == replace(FIRST, key="other")
+
+
+async def test_a_row_written_or_deleted_and_written_anew_is_another(stores: Stores) -> None:
+    await stores.jobs.add_row("job_a", FIRST)
+    read = await _version(stores)
+    await stores.jobs.delete_row("job_a", RowKind.OUTBOX, "k")
+    assert await stores.jobs.replace_row("job_a", SECOND, read) is None
+    assert await stores.jobs.row("job_a", RowKind.OUTBOX, "k") is None
+    await stores.jobs.add_row("job_a", FIRST)
+    assert await stores.jobs.replace_row("job_a", SECOND, read) is None
+    assert await stores.jobs.row("job_a", RowKind.OUTBOX, "k") == FIRST
+
+
+async def test_what_a_row_holds_already_counts_as_written(stores: Stores) -> None:
+    await stores.jobs.add_row("job_a", FIRST)
+    read = await _version(stores)
+    written = await stores.jobs.replace_row("job_a", SECOND, read)
+    assert await stores.jobs.replace_row("job_a", SECOND, read) == written == await _version(stores)
+
+
+async def test_of_ten_that_replace_a_row_at_once_one_does(stores: Stores) -> None:
+    await stores.jobs.add_row("job_a", FIRST)
+    read = await _version(stores)
+    rows = [replace(SECOND, data={"by": number}) for number in range(10)]
+    written = await asyncio.gather(*(stores.jobs.replace_row("job_a", row, read) for row in rows))
+    [winner] = [row for row, version in zip(rows, written, strict=True) if version is not None]
+    assert await stores.jobs.row("job_a", RowKind.OUTBOX, "k") == winner
+
+
+async def test_a_row_that_no_storage_takes_is_refused_there_too(stores: Stores) -> None:
+    with pytest.raises(ValueError, match="key"):
+        await stores.jobs.replace_row("job_a", replace(FIRST, key="a/b"), "1")

@@ -104,6 +104,22 @@ async def test_a_commit_whose_answer_was_lost_is_known_by_its_token(lossy: tuple
         await stores.jobs.commit(snapshot, snapshot.job.changed(MOMENT, claim=3))
 
 
+async def test_a_replaced_row_whose_answer_was_lost_is_known_by_what_it_holds(
+    lossy: tuple[Stores, Relay],
+) -> None:
+    stores, relay = lossy
+    await stores.jobs.add_row("job_a", Row(kind=RowKind.OUTBOX, key="k"))
+    read = await stores.jobs.row("job_a", RowKind.OUTBOX, "k")
+    assert read is not None
+    assert read.version is not None
+    relay.lose = 1
+    written = await stores.jobs.replace_row("job_a", replace(read, data={"by": "us"}), read.version)
+    assert relay.lost == 1
+    assert written is not None
+    assert await stores.jobs.replace_row("job_a", replace(read, data={"by": "them"}), read.version) is None
+    assert await stores.jobs.replace_row("job_a", replace(read, data={"by": "us again"}), written)
+
+
 async def test_an_insert_that_never_gets_an_answer_is_unavailable_and_safe_to_repeat(
     lossy: tuple[Stores, Relay],
 ) -> None:

@@ -50,7 +50,7 @@ def test_nothing_private_is_in_logs_messages_alerts_cases_or_errors(flow: Flow, 
         "alert": alert.encode(),
         "job": repr(flow.get(f"jobs/{dead}").document).encode(),
         "cases": repr(flow.get("dead-letters").document).encode(),
-        "lists": _rows(flow, ("open", "cases", "groups")),
+        "lists": _rows(flow, ("open", "cases", "groups", "reviews")),
         "messages": _messages(flow),
     }
     assert [place for place, content in places.items() if MARK.encode() in content] == []

@@ -1,5 +1,6 @@
 """The job store in memory."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ class _Partition:
     record: str | None = None
     version: int = 0
     rows: dict[tuple[RowKind, str], tuple[str, bytes | None]] = field(default_factory=dict)
+    versions: Counter[tuple[RowKind, str]] = field(default_factory=Counter)  # of rows that are gone too
 
 
 class FakeJobStore(Faults):
@@ -57,6 +59,18 @@ class FakeJobStore(Faults):
         _check_rows(job_id, [row])
         async with self._call("add_row"):
             _write_row(self._partitions.setdefault(job_id, _Partition()), row)
+
+    async def replace_row(self, job_id: str, row: Row, version: str) -> str | None:
+        check_key(job_id, "the job id")
+        _check_rows(job_id, [row])
+        async with self._call("replace_row"):
+            partition, key = self._partitions.setdefault(job_id, _Partition()), (row.kind, row.key)
+            now = _read_row(partition, key) if key in partition.rows else None
+            replaced = now is not None and now.version == version
+            if replaced:
+                _write_row(partition, row)
+            same = now is not None and now == row
+        return str(partition.versions[key]) if replaced or same else None
 
     async def rows(self, job_id: str, kind: RowKind) -> list[Row]:
         async with self._call("rows"):
@@ -111,8 +125,10 @@ def _write(partition: _Partition, job: Job, rows: Sequence[Row]) -> None:
 
 def _write_row(partition: _Partition, row: Row) -> None:
     partition.rows[(row.kind, row.key)] = (data_to_text(row.data), row.content)
+    partition.versions[row.kind, row.key] += 1
 
 
 def _read_row(partition: _Partition, key: tuple[RowKind, str]) -> Row:
     data, content = partition.rows[key]
-    return Row(kind=key[0], key=key[1], data=data_from_text(data), content=content)
+    version = str(partition.versions[key])
+    return Row(kind=key[0], key=key[1], data=data_from_text(data), content=content, version=version)

@@ -13,6 +13,7 @@ from shared.failpoints import Point
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.notify.notifier import NotTold
+from shared.notify.timing import POSTING_LEASE
 from shared.services import Services
 from shared.sweep import Sweep
 from tests.support.application import build_services, new_job, store
@@ -52,6 +53,7 @@ async def test_the_case_is_filed_before_anybody_is_told(world: World, services: 
         await handle(services, job)
     assert len(world.cases.all_cases()) == 1
     assert world.jobs.job(job.job_id).case_filed
+    world.clock.advance(POSTING_LEASE)
     await handle(services, job)
     assert world.notifier.ids() == [f"{job.job_id}-0-dead"]
     assert world.open.keys() == set()

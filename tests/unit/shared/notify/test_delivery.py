@@ -1,5 +1,6 @@
 """Delivering what is owed: once where it works, patiently where not, and never at the job's cost."""
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -13,6 +14,7 @@ from shared.notify.announcement import Announcement, OutboxState
 from shared.notify.delivery import Delivered, Delivery, GivenUp, NothingOwed, TryAgain, deliver
 from shared.notify.notifier import Attempt, NotTold, NoTurn, Told
 from shared.notify.outbox import outbox_key
+from shared.notify.timing import POST_TIMEOUT, POSTING_LEASE
 from shared.ports import RowKind
 from shared.records import from_text
 from shared.services import Services
@@ -143,6 +145,7 @@ async def test_a_kill_costs_at_most_a_repeat_with_the_same_id(
     job = await succeeded_job(services, world)
     async with killed_at(point):
         await deliver(services, job)
+    world.clock.advance(POSTING_LEASE)
     await deliver(services, job)
     assert len(world.notifier.tellings) == tellings
     assert len(set(world.notifier.ids())) == 1
@@ -154,6 +157,7 @@ async def test_an_outage_of_storage_afterwards_leaves_it_owed(world: World, serv
     world.jobs.fail_next("add_row")
     with pytest.raises(StorageUnavailable):
         await deliver(services, job)
+    world.clock.advance(POSTING_LEASE)
     assert await deliver(services, job) == Delivered()
     assert len(world.notifier.tellings) == 2
 
@@ -170,6 +174,7 @@ async def test_a_failed_attempt_takes_nothing_back_of_what_another_settled_meanw
     async def deliver_beside(point: str) -> None:
         if point == Point.NOTIFY_AFTER_POST.value:
             install(None)
+            world.clock.advance(POSTING_LEASE)
             overlapping.append(await deliver(services, job))
 
     install(deliver_beside)
@@ -194,6 +199,7 @@ async def test_after_a_day_of_failures_it_is_not_given_up_where_another_has_deli
     async def told_beside(point: str) -> None:
         if point == Point.NOTIFY_AFTER_POST.value:
             install(None)
+            world.clock.advance(POSTING_LEASE)
             assert await deliver(services, job) == Delivered()
 
     install(told_beside)
@@ -202,3 +208,67 @@ async def test_after_a_day_of_failures_it_is_not_given_up_where_another_has_deli
     finally:
         install(None)
     assert (await kept(world, job)).state is OutboxState.DELIVERED
+
+
+@pytest.mark.parametrize("outcome", [Told(), DOWN, NoTurn(), GONE])
+async def test_of_two_deliveries_at_once_one_posts_and_the_other_comes_again(
+    world: World, services: Services, outcome: Attempt
+) -> None:
+    job = await succeeded_job(services, world)
+    world.notifier.script = [outcome]
+    over = world.clock.now() + POSTING_LEASE
+    overlapping: list[Delivery] = []
+
+    async def deliver_beside(point: str) -> None:
+        if point == Point.NOTIFY_BEFORE_POST.value:
+            overlapping.append(await deliver(services, job))
+
+    install(deliver_beside)
+    try:
+        await deliver(services, job)
+    finally:
+        install(None)
+    assert overlapping == [TryAgain(over)]
+    assert len(world.notifier.tellings) == 1
+
+
+async def test_of_two_that_read_the_same_row_one_posts(world: World, services: Services) -> None:
+    job = await succeeded_job(services, world)
+    outcomes = await asyncio.gather(*(deliver(services, job) for _ in range(5)))
+    assert outcomes.count(Delivered()) == 1
+    assert len(world.notifier.tellings) == 1
+
+
+async def test_what_another_settled_before_the_announcement_was_taken_is_not_told_again(
+    world: World, services: Services
+) -> None:
+    job = await succeeded_job(services, world)
+
+    async def deliver_first() -> None:
+        assert await deliver(services, job) == Delivered()
+
+    world.jobs.before("replace_row", deliver_first)
+    assert await deliver(services, job) == NothingOwed()
+    assert len(world.notifier.tellings) == 1
+
+
+async def test_one_that_was_held_up_until_its_post_could_overlap_does_not_post(
+    world: World, services: Services
+) -> None:
+    job = await succeeded_job(services, world)
+    over = world.clock.now() + POSTING_LEASE
+
+    async def hold_up() -> None:
+        world.clock.advance(POSTING_LEASE - POST_TIMEOUT)
+
+    world.jobs.before("replace_row", hold_up)
+    assert await deliver(services, job) == TryAgain(over)
+    assert world.notifier.tellings == []
+
+
+async def test_a_failed_attempt_lets_the_announcement_go(world: World, services: Services) -> None:
+    job = await succeeded_job(services, world)
+    world.notifier.script = [DOWN]
+    await deliver(services, job)
+    tried = await kept(world, job)
+    assert (tried.posting_by, tried.posting_until) == (None, None)
