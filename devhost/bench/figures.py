@@ -33,7 +33,7 @@ def as_table(figures: Mapping[str, Sequence[Figure]]) -> str:
     for title, rows in figures.items():
         lines += ["", title]
         lines += [
-            f"  {row.name:<44} {_shown(row.value):>10} {row.unit:<12} {row.note}".rstrip() for row in rows
+            f"  {row.name:<54} {_shown(row.value):>10} {row.unit:<12} {row.note}".rstrip() for row in rows
         ]
     return "\n".join(lines)
 

@@ -57,6 +57,17 @@ def _values(size: int) -> str:
     return json.dumps([f"docs/harbour/cranes/{number:07}.md" for number in range(size // 38)])
 
 
+def _records(size: int) -> str:
+    """As of commits or line items."""
+    record = {"id": 1234567, "message": "Lift the jib. " * 14, "paid": True, "tags": ["crane"]}
+    return json.dumps([record] * (size // 260))
+
+
+def _wide_texts(size: int) -> str:
+    """One wide character in each makes all that is decoded with it four times as large."""
+    return json.dumps(["🏗" + "x" * 3_000] * (size // 3_010), ensure_ascii=False)
+
+
 PLAIN = Kind("JSON of one string, ignored", _plain, IGNORED, 200)
 KINDS = (
     PLAIN,
@@ -67,13 +78,18 @@ KINDS = (
     Kind("form full of percent escapes, stored", _accents, form=True),
     Kind("form, its text stored", _plain, TEXT, form=True),
     Kind("JSON of short values, stored", _values),
+    Kind("JSON of short values, its list stored", _values, TEXT),
+    Kind("JSON of small objects, stored", _records),
+    Kind("JSON of texts with an emoji each, stored", _wide_texts),
 )
 
 
 def request(kind: Kind, size: int, secret: str) -> Request:
     """One of this kind, of `size` bytes or slightly less."""
-    growth = len(_sent(kind, _SAMPLE, secret).body) / _SAMPLE
-    return _sent(kind, int(size / growth), secret)
+    length = int(size * _SAMPLE / len(_sent(kind, _SAMPLE, secret).body))
+    while len((sent := _sent(kind, length, secret)).body) > size:
+        length -= len(sent.body) - size + _SAMPLE // 20
+    return sent
 
 
 def _sent(kind: Kind, length: int, secret: str) -> Request:

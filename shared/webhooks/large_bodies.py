@@ -1,8 +1,7 @@
 """Work on large bodies: beside the event loop, and on few at the same time, so that memory is bounded.
 
-While it is verified, parsed and stored, a body costs about twice its size, as long strings are neither
-decoded nor copied (`long_texts`): it is there once, and again while it is received, and so is a form's JSON.
-One of many short values costs more, up to a bound (`json_memory`).
+While it is verified, parsed and stored, a body costs about twice its size, as what is long in it is neither
+decoded nor copied (`large_json`): it is there once, and again while it is received, and so is a form's JSON.
 """
 
 import asyncio

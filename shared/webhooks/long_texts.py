@@ -5,13 +5,11 @@ So a document holds a LongText in such a string's place; what is made of it is m
 """
 
 import codecs
-import io
+import collections
 import json
 import re
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from shared.printable import clean_text
 from shared.sizes import KIB
@@ -55,6 +53,13 @@ class LongText:
     def in_full(self) -> str:
         return "".join(self.pieces())
 
+    def check(self) -> None:
+        """Raises UnicodeDecodeError, or ValueError for what JSON does not allow."""
+        collections.deque(self.pieces(), maxlen=0)
+
+    def json(self) -> memoryview:
+        return memoryview(self.body)[self.start - 1 : self.stop + 1]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedText:
@@ -65,6 +70,19 @@ class EncodedText:
 
     def __iter__(self) -> Iterator[bytes]:
         return map(utf8, self.text.pieces())
+
+
+def end_of_string(body: bytes, start: int) -> int:
+    """Where the string ends that begins at `start`, with its quotation marks. Raises ValueError.
+
+    No regular expression: on one long string it would hold up the event loop, though it runs in a thread.
+    """
+    end = body.find(b'"', start + 1)
+    while end > 0 and backslashes(body, start, end) % 2:
+        end = body.find(b'"', end + 1)
+    if end < 0:
+        raise ValueError("a string without an end")
+    return end + 1
 
 
 def backslashes(body: bytes, start: int, stop: int) -> int:
@@ -105,41 +123,3 @@ def utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return clean_text(text).encode()
-
-
-def to_json(document: Any) -> bytes:
-    """The document as JSON, its long strings as they were written. Raises TypeError or ValueError."""
-    marks, nonce = list[LongText](), secrets.token_hex(16)
-
-    def marked(value: object) -> str:
-        if not isinstance(value, LongText):
-            raise TypeError(f"{type(value).__name__} is not JSON")
-        marks.append(value)
-        return f"{nonce} {len(marks) - 1}"
-
-    text = utf8(
-        json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=marked)
-    )
-    if not marks:
-        return text
-    written = io.BytesIO()
-    for index, part in enumerate(re.split(rf'"{nonce} ([0-9]+)"'.encode(), text)):
-        if index % 2 == 0:
-            written.write(part)
-        else:
-            found = marks[int(part)]
-            written.write(memoryview(found.body)[found.start - 1 : found.stop + 1])
-    return written.getvalue()
-
-
-def in_full(document: Any) -> Any:
-    """A copy of the document with all its strings decoded, for who must look into them."""
-    match document:
-        case LongText():
-            return document.in_full()
-        case dict():
-            return {name: in_full(value) for name, value in document.items()}
-        case list():
-            return [in_full(value) for value in document]
-        case _:
-            return document

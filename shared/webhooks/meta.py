@@ -14,7 +14,7 @@ from shared.pipeline.values import SettingName
 from shared.sizes import MIB
 from shared.webhooks.base import Options, Reply, Scheme, Trust, Verified, WebhookEvent, WebhookRequest
 from shared.webhooks.meta_events import read_events
-from shared.webhooks.parsing import parse_object, require_json
+from shared.webhooks.parsing import check_batch, parse_object, require_json
 from shared.webhooks.rejections import BadSignature, BodyTooLarge, MalformedBody
 from shared.webhooks.signatures import text_key, verify_prefixed_hex
 
@@ -67,6 +67,7 @@ class Meta(Scheme[MetaOptions]):
 
     def read(self, request: WebhookRequest, trust: Trust[MetaOptions]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002
         require_json(request)
+        check_batch(request.body)
         return tuple(_bounded(read_events(parse_object(request.body))))
 
 

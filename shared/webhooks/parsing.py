@@ -1,36 +1,32 @@
-"""Strict JSON, after verification: what two parsers could read differently is refused.
+"""Bodies, after verification: strict JSON in UTF-8 (`strict_json`), forms, and which of them it is."""
 
-UTF-8 without a byte order mark, no duplicate keys, no NaN or Infinity, bounded depth and number length
-(after RFC 8259 and the stricter RFC 7493).
-"""
-
-import json
-import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import parse_qsl
 
 from shared.printable import clean_text
 from shared.sizes import MIB
 from shared.webhooks.base import WebhookRequest
-from shared.webhooks.json_memory import check_values, put_back, take_out
-from shared.webhooks.long_texts import LongText, to_json
+from shared.webhooks.json_documents import to_json
+from shared.webhooks.json_values import check_values
+from shared.webhooks.large_json import read_large
 from shared.webhooks.rejections import BodyTooLarge, MalformedBody, UnsupportedMediaType
+from shared.webhooks.strict_json import NotStrict, TooDeep, read
 
-DEEPEST = 64
-LONGEST_NUMBER = 128
+LARGE = MIB
+"""A body over this is not decoded as a whole."""
 MOST_FORM_FIELDS = 1000
 LARGEST_FORM = MIB
 """Whatever a source's max_body: what Slack and Twilio put into a form is far smaller, and its fields are
 in memory several times while they are read. GitHub's forms hold one JSON text and are read in another way.
 """
+LARGEST_BATCH = 4 * MIB
+"""Whatever a source's max_body: each event of a batch is held beside the others, decoded and in its own JSON.
+Meta sends up to 3 MB, Event Grid 1 MB (https://learn.microsoft.com/azure/event-grid/quotas-limits).
+"""
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 _UTF8_NAMES = frozenset({"utf-8", "utf8", "us-ascii"})
-
-
-class _NotStrict(Exception):
-    """Leaves the decoder; its text is our own."""
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -42,89 +38,38 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 def parse_objects(body: bytes) -> list[dict[str, Any]]:
-    """The JSON objects in a JSON list. Raises MalformedBody."""
+    """The JSON objects in a JSON list, a batch. Raises MalformedBody or BodyTooLarge."""
+    check_batch(body)
     document = parse_json(body)
     if not isinstance(document, list) or not all(isinstance(item, dict) for item in document):
         raise MalformedBody("The body is JSON, but not a list of objects.")
     return document
 
 
+def check_batch(body: bytes) -> None:
+    """Raises BodyTooLarge for a body over LARGEST_BATCH."""
+    if len(body) > LARGEST_BATCH:
+        raise BodyTooLarge(f"The body is a batch over {LARGEST_BATCH:,} bytes.")
+
+
 def parse_json(body: bytes) -> Any:
-    """The JSON value in `body`; a long string of a large one is a LongText in it.
+    """The JSON value in `body`; what is long in a large one stays undecoded (`large_json`).
 
     Raises MalformedBody, or BodyTooLarge for too many values.
     """
     check_values(body)
-    try:
-        text, taken = _short_text(body)
-    except UnicodeDecodeError:
-        raise MalformedBody("The body is not UTF-8.") from None
-    if not text.strip(" \t\r\n"):
+    if not body or body.isspace():
         raise MalformedBody("The body is empty.")
     try:
-        document = json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_no_constant,
-            parse_int=_bounded_int,
-            parse_float=_bounded_float,
-        )
-    except _NotStrict as error:
+        return read_large(body) if len(body) > LARGE else read(body)
+    except NotStrict as error:
         raise MalformedBody(str(error)) from None
     except RecursionError:
-        raise MalformedBody(_TOO_DEEP) from None
+        raise MalformedBody(str(TooDeep())) from None
+    except UnicodeDecodeError:
+        raise MalformedBody("The body is not UTF-8.") from None
     except ValueError:
         raise MalformedBody("The body is not JSON.") from None
-    _check_depth(document)
-    return put_back(document, taken)
-
-
-def _short_text(body: bytes) -> tuple[str, Mapping[str, LongText]]:
-    short, taken = take_out(body)
-    return short.decode("utf-8"), taken
-
-
-_TOO_DEEP = f"The body is nested deeper than {DEEPEST} levels."
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _NotStrict("An object in the body has the same key twice.")
-    return found
-
-
-def _no_constant(_name: str) -> NoReturn:
-    raise _NotStrict("The body holds NaN or Infinity, which are not JSON.")
-
-
-def _bounded_int(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise _NotStrict(f"The body holds a number longer than {LONGEST_NUMBER} characters.")
-    return int(text)
-
-
-def _bounded_float(text: str) -> float:
-    if len(text) > LONGEST_NUMBER:
-        raise _NotStrict(f"The body holds a number longer than {LONGEST_NUMBER} characters.")
-    value = float(text)
-    if math.isinf(value):
-        raise _NotStrict("The body holds a number beyond the range of a double.")
-    return value
-
-
-def _check_depth(document: Any) -> None:
-    level: list[Any] = [document] if isinstance(document, dict | list) else []
-    for _ in range(DEEPEST):
-        level = [
-            child
-            for node in level
-            for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return
-    raise MalformedBody(_TOO_DEEP)
 
 
 def require_identity_encoding(request: WebhookRequest) -> None:

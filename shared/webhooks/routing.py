@@ -14,7 +14,8 @@ from shared.printable import clean_text
 from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
 from shared.webhooks.expressions import EVALUATION_ERRORS
-from shared.webhooks.long_texts import LongText, in_full, to_json, utf8
+from shared.webhooks.json_documents import in_full, to_json
+from shared.webhooks.long_texts import LongText, utf8
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"

@@ -7,7 +7,16 @@ from typing import Any
 
 from shared.webhooks.base import WebhookEvent, WebhookRequest
 from shared.webhooks.identity import body_id, event_label
-from shared.webhooks.parsing import FORM, form_fields, media_type, own_json, parse_json, require_json, text_of
+from shared.webhooks.parsing import (
+    FORM,
+    check_batch,
+    form_fields,
+    media_type,
+    own_json,
+    parse_json,
+    require_json,
+    text_of,
+)
 from shared.webhooks.rejections import BadSignature, MalformedBody
 from shared.webhooks.times import iso_time
 
@@ -31,6 +40,7 @@ def read_events(request: WebhookRequest, accounts: Sequence[str]) -> tuple[Webho
     require_json(request)
     document = parse_json(request.body)
     if isinstance(document, list):
+        check_batch(request.body)
         return tuple(_stream_events(document, accounts))
     if not isinstance(document, dict):
         raise MalformedBody("The body is JSON, but neither an object nor a list.")

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from devhost.senders import meta as sender
 from shared.webhooks.base import Trust, WebhookRequest
 from shared.webhooks.meta import Meta, MetaOptions
+from shared.webhooks.parsing import LARGEST_BATCH
 from shared.webhooks.rejections import BadSignature, BodyTooLarge, MalformedBody, UnsupportedMediaType
 from tests.unit.shared.webhooks.batches import message, whatsapp
 from tests.unit.shared.webhooks.requests import FIVE_MINUTES, NOW
@@ -153,3 +154,8 @@ def test_a_batch_whose_items_repeat_a_large_common_part_is_refused() -> None:
     batch["entry"][0]["changes"][0]["value"]["metadata"]["note"] = "x" * 100_000
     with pytest.raises(BodyTooLarge):
         SCHEME.read(post(json.dumps(batch).encode()), trust())
+
+
+def test_a_batch_larger_than_meta_sends_is_refused_before_it_is_split() -> None:
+    with pytest.raises(BodyTooLarge, match="a batch over"):
+        SCHEME.read(post(json.dumps({"object": "page", "pad": "x" * LARGEST_BATCH}).encode()), trust())

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 from shared.webhooks.base import WebhookEvent, WebhookRequest
-from shared.webhooks.rejections import BadSignature, MalformedBody, UnsupportedMediaType
+from shared.webhooks.parsing import LARGEST_BATCH
+from shared.webhooks.rejections import BadSignature, BodyTooLarge, MalformedBody, UnsupportedMediaType
 from shared.webhooks.twilio_events import read_events
 from tests.unit.shared.webhooks.requests import request
 from tests.unit.shared.webhooks.sources import ACCOUNT_SID
@@ -136,6 +137,11 @@ def test_event_streams_send_lists_and_each_item_is_an_event() -> None:
 
 
 @pytest.mark.case(88)
+def test_a_list_over_the_limit_of_batches_is_refused() -> None:
+    with pytest.raises(BodyTooLarge, match="a batch over"):
+        events([stream_event(1, accountSid=ACCOUNT_SID, pad="x" * LARGEST_BATCH)])
+
+
 def test_an_empty_list_holds_no_event() -> None:
     assert events([]) == ()
 

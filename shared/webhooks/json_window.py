@@ -1,0 +1,127 @@
+"""A place in a large JSON text, of which only a window is decoded at a time."""
+
+import re
+from typing import Any
+
+from shared.sizes import KIB
+from shared.webhooks.strict_json import DECODER
+
+WINDOW = 64 * KIB
+"""A value whose text is longer than this is not decoded as a whole."""
+_FIRST_LOOK = KIB
+_SPACE = re.compile(r"[ \t\r\n]*")
+_ENDINGS = {'"': '",', "{": "},", "[": "],"}  # of one of several values that begin so
+_MAY_GO_ON = ("", ".", "e", "E")  # a number, behind the window
+_CONTINUATION = (0x80, 0xC0)  # a UTF-8 byte that begins no character, and the bits that tell it
+
+
+class LongerThanWindow(Exception):
+    """A value goes on beyond a window, or is no JSON."""
+
+
+class Window:
+    """Reads on from `place`, a byte of `body` that begins a character.
+
+    Every method may raise UnicodeDecodeError, `value` what DECODER raises for what is not strict.
+    """
+
+    __slots__ = (
+        "_at",
+        "_bytes_until",
+        "_known_at",
+        "_start",
+        "_stop",
+        "_text",
+        "_tried",
+        "body",
+        "name_characters",
+        "names",
+    )
+
+    def __init__(self, body: bytes, place: int = 0) -> None:
+        self.body = body
+        self.names = self.name_characters = 0  # that its reader holds
+        self._load(place, min(_FIRST_LOOK, WINDOW))
+
+    def _load(self, place: int, size: int) -> None:
+        stop = min(place + size, len(self.body))
+        bits, mask = _CONTINUATION
+        for _ in range(3):
+            if stop < len(self.body) and self.body[stop] & mask == bits:
+                stop -= 1
+        self._text = self.body[place:stop].decode("utf-8")
+        self._start, self._stop = place, stop
+        self._at = 0
+        self._tried = False
+        self._known_at, self._bytes_until = 0, place
+
+    def place(self) -> int:
+        """The byte that is read next."""
+        if self._at > self._known_at:
+            passed = self._text[self._known_at : self._at]
+            self._bytes_until += len(passed) if passed.isascii() else len(passed.encode())
+            self._known_at = self._at
+        return self._bytes_until
+
+    def go_to(self, place: int) -> None:
+        self._load(place, WINDOW)
+
+    def peek(self) -> str:
+        """The next character that is no white space, "" at the end of the body."""
+        while True:
+            text, at = self._text, self._at
+            if at < len(text) and text[at] > " ":
+                return text[at]
+            found = _SPACE.match(text, at)
+            self._at = found.end() if found else at
+            if self._at < len(text):
+                return text[self._at]
+            if self._stop == len(self.body):
+                return ""
+            self.go_to(self._stop)
+
+    def take(self) -> str:
+        """What `peek` shows; the place is behind it then."""
+        found = self.peek()
+        self._at += len(found)
+        return found
+
+    def value(self) -> Any:
+        """The value that begins with what `peek` showed. Raises LongerThanWindow; the place is as before."""
+        whole = self._whole_value()
+        if whole is None and (self._at or self._stop - self._start < WINDOW // 2):
+            self.go_to(self.place())
+            whole = self._whole_value()
+        if whole is None:
+            raise LongerThanWindow
+        value, self._at = whole
+        return value
+
+    def values(self) -> list[Any]:
+        """Those that follow with commas between, as far as they are found at one blow: maybe none.
+
+        Wherever the text is cut: what JSON finds between the brackets of a list is what stands there.
+        """
+        if self._tried:
+            return []
+        self._tried = True
+        ending = _ENDINGS.get(self.peek(), ",")
+        found = self._text.rfind(ending, self._at)
+        if found < 0:
+            return []
+        comma = found + len(ending) - 1
+        try:
+            values: list[Any] = DECODER.decode(f"[{self._text[self._at : comma]}]")
+        except ValueError:
+            return []
+        if values:
+            self._at = comma
+        return values
+
+    def _whole_value(self) -> tuple[Any, int] | None:
+        try:
+            value, end = DECODER.raw_decode(self._text, self._at)
+        except ValueError:
+            return None
+        cut = self._text[end : end + 1] in _MAY_GO_ON and self._stop < len(self.body)
+        return None if cut else (value, end)
