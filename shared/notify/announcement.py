@@ -21,7 +21,7 @@ class Announcement:
     """What is said of one release. `attempts` failed, the last with `code`; the next is at `due_at`.
 
     `status` is the HTTP status of the last answer, where one came. `put_offs` counts how often there was no
-    turn at a busy receiver. While one posts it, it is `posting_by` that one until then, and nobody else does.
+    room at a busy receiver. While one posts it, it is `posting_by` that one until then, and nobody else does.
     """
 
     webhook_id: str

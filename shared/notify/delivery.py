@@ -14,7 +14,7 @@ from typing import assert_never
 from shared.failpoints import Point, reach
 from shared.jobs import Job
 from shared.notify.announcement import Announcement, OutboxState
-from shared.notify.notifier import NotTold, NoTurn, Told
+from shared.notify.notifier import NoRoom, NotTold, Told
 from shared.notify.outbox import Kept, notify_policy, outbox_row, owed_row
 from shared.notify.timing import (
     EARLY_TOLERANCE,
@@ -94,7 +94,7 @@ async def _attempt(services: Services, job: Job, policy: NotifyPolicy, taken: Ke
     match attempt:
         case Told():
             return await _delivered(services, job, announcement)
-        case NoTurn():
+        case NoRoom():
             pause = busy_pause(announcement.put_offs, services.randomness.fraction())
             put_offs = announcement.put_offs + 1
             put_off = replace(announcement, put_offs=put_offs, code="receiver_busy", status=None)

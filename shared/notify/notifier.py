@@ -1,4 +1,4 @@
-"""One attempt at telling a receiver: secret, address, turn, post; and what the answer means."""
+"""One attempt at telling a receiver: secret, address, room, post; and what the answer means."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -41,11 +41,11 @@ class NotTold:
 
 
 @dataclass(frozen=True, slots=True)
-class NoTurn:
+class NoRoom:
     """Enough others are being told there: nothing was tried."""
 
 
-Attempt = Told | NotTold | NoTurn
+Attempt = Told | NotTold | NoRoom
 
 
 class Notifier(Protocol):
@@ -85,7 +85,7 @@ class SignedNotifier:
         now = self._clock.now()
         match self._receivers.enter(source, now):
             case Busy():
-                return NoTurn()
+                return NoRoom()
             case Resting(until):
                 return NotTold(code="receiver_resting", retry_after=until - now)
         return await self._told(source, policy.url, keys, announcement, now)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from shared.jobs import Job
 from shared.notify.announcement import Announcement, OutboxState
-from shared.notify.notifier import Attempt, NotTold, NoTurn, Told
+from shared.notify.notifier import Attempt, NoRoom, NotTold, Told
 from shared.notify.outbox import WITHHELD
 from shared.pipeline.policies import NotifyPolicy
 from tests.support.protocol.chance import Chance
@@ -14,7 +14,7 @@ from tests.support.protocol.gates import Invocation, Verdict, current, pass_gate
 _FAILURES: tuple[Attempt, ...] = (
     NotTold(code="receiver_failed"),
     NotTold(code="no_answer"),
-    NoTurn(),
+    NoRoom(),
     NotTold(code="receiver_gone", for_good=True),
 )
 

@@ -113,8 +113,11 @@ def test_a_look_that_fails_is_made_again_by_the_rules_of_the_wait_and_spends_no_
 ) -> None:
     long_ago: dict[str, Any] = {"released_at": START - timedelta(hours=1), "waits": 2, "waiting_since": START}
     assert decided(failed, attempt=4, **long_ago) == LookAt(START + timedelta(seconds=40))
+    first = long_ago | {"waits": 0}  # the answer to the submit is stored, and nobody has looked yet
+    assert decided(failed, attempt=4, **first) == LookAt(START + timedelta(seconds=10))
     resting = MustWait("provider_resting", START + timedelta(seconds=60))
     assert decided(resting, **long_ago) == PutOff(START + timedelta(seconds=60), "provider_resting")
+    assert decided(resting, **first) == PutOff(START + timedelta(seconds=60), "provider_resting")
     over = long_ago | {"waiting_since": START - timedelta(hours=2)}
     assert decided(failed, **over).category is Category.MANUAL_REVIEW
 

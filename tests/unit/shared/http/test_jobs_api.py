@@ -14,7 +14,7 @@ from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.jobs import JobState, Review
 from shared.messages import JobMessage
 from shared.notify.delivery import deliver
-from shared.notify.notifier import Attempt, NotTold, NoTurn, Told
+from shared.notify.notifier import Attempt, NoRoom, NotTold, Told
 from shared.services import Services
 from tests.support.application import build_intake, build_services, new_job, store
 from tests.support.cases import filed_job
@@ -272,7 +272,7 @@ async def test_a_job_says_who_decided_about_it_when_and_why(world: World, servic
             },
         ),
         (
-            [NoTurn()],
+            [NoRoom()],
             {
                 "state": "waiting",
                 "failed_attempts": 0,

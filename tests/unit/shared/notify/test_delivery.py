@@ -12,7 +12,7 @@ from shared.failpoints import Point, install
 from shared.jobs import Job, JobState
 from shared.notify.announcement import Announcement, OutboxState
 from shared.notify.delivery import Delivered, Delivery, GivenUp, NothingOwed, TryAgain, deliver
-from shared.notify.notifier import Attempt, NotTold, NoTurn, Told
+from shared.notify.notifier import Attempt, NoRoom, NotTold, Told
 from shared.notify.outbox import outbox_key
 from shared.notify.timing import POST_TIMEOUT, POSTING_LEASE
 from shared.ports import RowKind
@@ -84,9 +84,9 @@ async def test_the_receivers_wish_to_wait_is_granted(world: World, services: Ser
     assert await deliver(services, job) == TryAgain(world.clock.now() + timedelta(seconds=90))
 
 
-async def test_having_no_turn_is_no_failed_attempt(world: World, services: Services) -> None:
+async def test_finding_no_room_is_no_failed_attempt(world: World, services: Services) -> None:
     job = await succeeded_job(services, world)
-    world.notifier.script = [NoTurn()] * 3
+    world.notifier.script = [NoRoom()] * 3
     for _ in range(3):
         again = await deliver(services, job)
         assert isinstance(again, TryAgain)
@@ -95,9 +95,9 @@ async def test_having_no_turn_is_no_failed_attempt(world: World, services: Servi
     assert (put_off.attempts, put_off.put_offs) == (0, 3)
 
 
-async def test_having_no_turn_for_a_day_ends_too(world: World, services: Services) -> None:
+async def test_finding_no_room_for_a_day_ends_too(world: World, services: Services) -> None:
     job = await succeeded_job(services, world)
-    world.notifier.script = [NoTurn()] * 1000
+    world.notifier.script = [NoRoom()] * 1000
     while isinstance(again := await deliver(services, job), TryAgain):
         world.clock.advance(again.at - world.clock.now())
     assert again == GivenUp()
@@ -162,7 +162,7 @@ async def test_an_outage_of_storage_afterwards_leaves_it_owed(world: World, serv
     assert len(world.notifier.tellings) == 2
 
 
-@pytest.mark.parametrize("failed", [DOWN, NoTurn(), GONE])
+@pytest.mark.parametrize("failed", [DOWN, NoRoom(), GONE])
 @pytest.mark.parametrize(("other", "settled"), [(Told(), Delivered()), (GONE, GivenUp())])
 async def test_a_failed_attempt_takes_nothing_back_of_what_another_settled_meanwhile(
     world: World, services: Services, failed: Attempt, other: Attempt, settled: Delivery
@@ -210,7 +210,7 @@ async def test_after_a_day_of_failures_it_is_not_given_up_where_another_has_deli
     assert (await kept(world, job)).state is OutboxState.DELIVERED
 
 
-@pytest.mark.parametrize("outcome", [Told(), DOWN, NoTurn(), GONE])
+@pytest.mark.parametrize("outcome", [Told(), DOWN, NoRoom(), GONE])
 async def test_of_two_deliveries_at_once_one_posts_and_the_other_comes_again(
     world: World, services: Services, outcome: Attempt
 ) -> None:

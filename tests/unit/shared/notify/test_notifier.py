@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from shared.notify.announcement import Announcement
-from shared.notify.notifier import NotTold, NoTurn, SignedNotifier, Told
+from shared.notify.notifier import NoRoom, NotTold, SignedNotifier, Told
 from shared.notify.posting import PostAnswer, PostFailed
 from shared.notify.receivers import AT_ONCE, FAILURES
 from shared.pipeline.policies import NotifyPolicy
@@ -140,7 +140,7 @@ async def test_a_slow_receiver_gets_few_posts_at_once_and_holds_nobody_else() ->
     waiting = [asyncio.create_task(telling.tell("events", POLICY, SAID)) for _ in range(AT_ONCE)]
     await asyncio.sleep(0)
     assert len(post.posts) == AT_ONCE
-    assert await telling.tell("events", POLICY, SAID) == NoTurn()
+    assert await telling.tell("events", POLICY, SAID) == NoRoom()
     post.gate.set()
     assert await asyncio.gather(*waiting) == [Told()] * AT_ONCE
     assert await telling.tell("events", POLICY, SAID) == Told()
