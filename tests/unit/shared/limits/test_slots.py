@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -277,8 +278,8 @@ def test_at_twice_the_rate_as_many_start_as_may() -> None:
     assert started >= 0.95 * 90 * 6
 
 
-@pytest.mark.parametrize("changes", [{"attempt": 1}, {"waits": 3}])
-async def test_retries_and_looks_are_no_new_starts(changes: dict[str, int]) -> None:
+@pytest.mark.parametrize("changes", [{"attempt": 1}, {"waits": 3}, {"waiting_since": START}])
+async def test_retries_and_looks_are_no_new_starts(changes: dict[str, Any]) -> None:
     world = World()
     services = limited(world, TenantLimits(per_minute=1))
     async with held(services, new_job(world, "evt_0")):
