@@ -14,10 +14,13 @@ import pytest
 from azure.data.tables import TableServiceClient
 
 from devhost.outside.process import Outside
+from shared.adapters.reviews_table import LIST, review_key
 from shared.adapters.table_rows import JOB_KEY, job_entity, read_job
 from shared.callback_tokens import CallbackToken, issue
 from shared.failpoints import Point
 from shared.jobs import Job, JobState, Review
+from shared.pending_reviews import pending_review
+from shared.records import to_text
 from shared.webhooks.base import Options, Trust, WebhookRequest
 from shared.webhooks.standard import Standard
 from tests.flows.driver import FAST, PIPELINE, TEXT, Flow, assert_one_open_case, event_id
@@ -128,6 +131,19 @@ def change(flow: Flow, job_id: str, changed: Callable[[Job], Job]) -> Job:
     return job
 
 
+def list_as_pending(flow: Flow, job: Job) -> None:
+    """Put the job on the list of reviews, as its worker would have."""
+    entry = pending_review(job)
+    with TableServiceClient.from_connection_string(flow.stack.storage) as service:
+        place = {"PartitionKey": LIST, "RowKey": review_key(entry)}
+        service.get_table_client("reviews").upsert_entity(place | {"record": to_text(entry)})
+
+
+def pending(flow: Flow) -> list[str]:
+    """The jobs that `GET /reviews` lists."""
+    return [each["job_id"] for each in flow.get("reviews").document["reviews"]]
+
+
 @pytest.mark.slow  # the kill matrix kills here in every run
 @pytest.mark.parametrize("point", TELLING)
 def test_a_success_is_told_whatever_dies(flow: Flow, outside: Outside, point: Point) -> None:
@@ -196,7 +212,8 @@ def test_an_approval_cut_off_by_a_kill_and_repeated_is_told_once(
     flow.wait_open_index_without(job_id)
     # As a task with `publish = "after_review"` leaves it, when nobody has been told of it.
     outside.reset()
-    change(flow, job_id, lambda job: replace(job, review=Review.PENDING))
+    list_as_pending(flow, change(flow, job_id, lambda job: replace(job, review=Review.PENDING)))
+    assert job_id in pending(flow)
     assert flow.get(f"jobs/{job_id}/result").document["code"] == "awaiting_review"
     flow.failpoints.kill(point)
     assert flow.post(f"jobs/{job_id}/approve", key, _VERDICT).status == 0
@@ -206,7 +223,11 @@ def test_an_approval_cut_off_by_a_kill_and_repeated_is_told_once(
         time.sleep(0.2)
     flow.wait_until(lambda: bool(told(outside, job_id)), "the approval is told")
     assert_told_once(flow, outside, job_id, "job.succeeded")
+    assert job_id not in pending(flow)
     assert flow.get(f"jobs/{job_id}/result").document["sentences"]
+    job = flow.get(f"jobs/{job_id}").document
+    assert [{name: each[name] for name in _VERDICT} for each in job["decisions"]] == [_VERDICT]
+    assert job["notification"]["state"] == "delivered"
 
 
 _VERDICT = {"operator": "on-call", "reason": "looked at it"}
