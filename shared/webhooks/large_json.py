@@ -56,9 +56,15 @@ class LongList(list[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(self._count))]
+            return self._part(range(self._count)[index])
         place = range(self._count)[index]
         return next(islice(self, place, None))
+
+    def _part(self, places: range) -> list[Any]:
+        """In one pass, whatever the order."""
+        forwards = places if places.step > 0 else places[::-1]
+        found = list(islice(self, forwards.start, max(forwards.start, forwards.stop), forwards.step))
+        return found if places.step > 0 else found[::-1]
 
     def __contains__(self, value: object) -> bool:
         return any(value == element for element in self)

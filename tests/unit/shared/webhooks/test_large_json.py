@@ -124,8 +124,9 @@ def test_a_long_list_is_a_list_to_who_uses_it(document: list[Any], place: int) -
         found = parse_json(written(document, ascii_only=True))
         assert isinstance(found, LongList)
         assert (len(found), list(found), bool(found)) == (len(document), document, True)
-        assert found[place:] == document[place:]
-        assert found[::-7] == document[::-7]
+        for part in (slice(place, None), slice(None, place), slice(place, 3), slice(None, None, -7)):
+            assert found[part] == document[part]
+        assert found[place:5:-3] == document[place:5:-3]
         assert found == document
         assert document == found
         assert (found != document) is False
@@ -227,6 +228,19 @@ def test_code_that_knows_nothing_of_it_reads_it_all_or_fails() -> None:
     for long in (parsed, parsed["more"], parsed["more"]["text"]):
         with pytest.raises(TypeError, match="is not JSON serializable"):
             json.dumps(long)
+
+
+def test_a_part_of_a_list_is_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    files, passes, elements = parse_json(written(large_document()))["files"], [0], large_json._elements
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        passes[0] += 1
+        return elements(*arguments)
+
+    monkeypatch.setattr(large_json, "_elements", counted)
+    assert [one["size"] for one in files[5:1_500:10]] == list(range(5, 1_500, 10))
+    assert [one["size"] for one in files[::-1]] == list(range(1_999, -1, -1))
+    assert passes == [2]
 
 
 def test_nothing_of_it_is_shown() -> None:
