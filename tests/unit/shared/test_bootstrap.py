@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,20 @@ async def test_the_settings_choose_who_does_the_work(
     assert isinstance(generate, GenerateVideo)
     assert isinstance(summarize.summarizer, summarizer)
     assert (generate.provider is not None) == makes_videos
+    await built.aclose()
+
+
+async def test_what_the_pipeline_says_of_the_video_service_is_in_its_contract(tmp_path: Path) -> None:
+    told = tmp_path / "pipeline.toml"
+    told.write_text('[tasks.generate_video]\nsubmit_timeout = "20s"\nkey_window = "1h"\n')
+    service = {"VIDEO_BASE_URL": "https://videos.example.com/v1", "AFTERHOOK_PIPELINE": str(told)}
+    built = bootstrap.build(SETTINGS | service)
+    generate = built.services.tasks["generate_video"]
+    assert isinstance(generate, GenerateVideo)
+    assert generate.provider is not None
+    contract = generate.provider.contract
+    assert (contract.call_timeout, contract.key_window) == (timedelta(seconds=20), timedelta(hours=1))
+    assert contract.long_running
     await built.aclose()
 
 

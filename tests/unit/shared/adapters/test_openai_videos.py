@@ -140,12 +140,22 @@ async def test_a_creation_that_fails_says_what_is_known_of_it_and_is_never_repea
     assert world.calls()["POST /v1/videos"] == 1
 
 
-async def test_a_slow_answer_is_unclear(world: Outside) -> None:
+async def test_a_creation_slower_than_its_own_timeout_is_unclear(
+    client: OpenAIClient, world: Outside
+) -> None:
     world.script("POST", "/v1/videos", {"hold": "slow", "after": True})
-    async with client_of(world.openai_url, seconds=0.5) as client:
-        failed = await failure(OpenAIVideos(client, VideoApi()).create(ORDER, ONCE))
+    videos = OpenAIVideos(client, VideoApi(submit_timeout=timedelta(seconds=0.5)))
+    assert videos.contract.call_timeout == timedelta(seconds=0.5)
+    failed = await asyncio.wait_for(failure(videos.create(ORDER, ONCE)), 5)
     world.release("slow")
     assert failed.kind is FailureKind.UNCLEAR
+    assert world.effects()["video"].count == 1
+
+
+async def test_a_creation_may_take_longer_than_other_calls(world: Outside) -> None:
+    world.script("POST", "/v1/videos", {"slow": 0.6})
+    async with client_of(world.openai_url, seconds=0.2) as client:
+        await OpenAIVideos(client, VideoApi(submit_timeout=timedelta(seconds=9))).create(ORDER, ONCE)
     assert world.effects()["video"].count == 1
 
 
