@@ -1,18 +1,23 @@
 """What a webhook and a job cost in round trips: each is there for a guarantee, and no other is."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
 from shared.effects.contract import Done, EffectContract
 from shared.intake import Intake
+from shared.pipeline import Pipeline
+from shared.pipeline.policies import Publish
 from shared.tasks.base import TaskContext, TaskInput, TaskResult
 from shared.worker.run import Worker
 from tests.support.application import SOURCE, TASK, build_intake, build_services, note, webhook
 from tests.support.fakes import World
+from tests.support.notify import telling_pipeline
 from tests.support.outside import BLIND
 
-STORES = ("jobs", "open", "blobs", "retention", "bus", "cases", "groups", "breakers", "budgets", "slots")
+LISTS = ("open", "retention", "reviews", "cases", "groups")
+STORES = ("jobs", *LISTS, "blobs", "bus", "breakers", "budgets", "slots")
 CLAIM, INTENT, RESULT, SUCCESS = ("jobs.commit",) * 4
 
 
@@ -56,8 +61,8 @@ def world() -> World:
     return World()
 
 
-def intake_of(world: World, task: Any = None) -> tuple[Intake, Worker]:
-    services = build_services(world, task)
+def intake_of(world: World, task: Any = None, policies: Pipeline | None = None) -> tuple[Intake, Worker]:
+    services = build_services(world, task, pipeline=policies)
     return build_intake(services), Worker(services)
 
 
@@ -92,3 +97,28 @@ async def test_a_job_costs_two_reads_and_three_writes_besides_its_commits(
     assert sorted(round_trips(world)) == sorted(
         ["jobs.load", "jobs.row", *commits, "blobs.put_if_absent", "retention.put", "open.remove", *limits]
     )
+
+
+def reviewed() -> Pipeline:
+    """Where results wait for a review and a receiver would be told."""
+    policies = telling_pipeline()
+    task = replace(policies.tasks[TASK], publish=Publish.AFTER_REVIEW)
+    return replace(policies, tasks={TASK: task})
+
+
+@pytest.mark.parametrize(
+    ("policies", "more"),
+    [
+        (telling_pipeline(), ["jobs.row", "jobs.replace_row", "jobs.add_row", "jobs.add_row"]),
+        (reviewed(), ["jobs.row", "reviews.put", "jobs.load"]),
+    ],
+    ids=["told", "reviewed"],
+)
+async def test_what_an_end_owes_costs_so_much_more(policies: Pipeline, more: list[str], world: World) -> None:
+    intake, worker = intake_of(world, Acts(), policies)
+    await intake.receive(SOURCE, webhook(world, note()))
+    round_trips(world)
+    (sent,) = world.bus.take_due()
+    await worker.handle(sent.body, sent.properties, sent.message_id)
+    usual = ["jobs.load", "jobs.row", CLAIM, SUCCESS, "blobs.put_if_absent", "retention.put", "open.remove"]
+    assert sorted(round_trips(world)) == sorted(usual + more)
