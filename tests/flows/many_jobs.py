@@ -211,7 +211,7 @@ class Campaign:
         last, moved_at = -1, time.monotonic()
         while not self.over.is_set():
             found = self._open_rows()
-            if not found and not self._messages():
+            if not found and not self._messages() and not self._open_cases():
                 return
             if len(found) != last:
                 last, moved_at = len(found), time.monotonic()
@@ -221,6 +221,11 @@ class Campaign:
 
     def _open_rows(self) -> list[str]:
         return self.flow.row_keys("open")
+
+    def _open_cases(self) -> bool:
+        """Whether a case is left to settle, or nobody can tell."""
+        reply = self.flow.get("dead-letters?state=open&limit=1")
+        return reply.status != 200 or bool(reply.document["cases"])
 
     def _messages(self) -> list[str]:
         """Whatever waits in the queue and in its dead-letter queue."""
