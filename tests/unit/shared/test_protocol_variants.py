@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shared.deadletters import close as close_module
-from shared.effects.contract import Done
+from shared.effects.contract import Done, EffectContract
 from shared.effects.ledger import Ledger
 from shared.effects.records import EffectRecord, EffectState, effect_row
 from shared.errors import Conflict
@@ -120,9 +120,9 @@ def test_a_commit_without_the_claim_check_is_caught(monkeypatch: pytest.MonkeyPa
 def test_an_intent_that_neither_claim_nor_clock_guards_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Ledger._write
 
-    async def write(self: Ledger, record: EffectRecord) -> None:
+    async def write(self: Ledger, contract: EffectContract, record: EffectRecord) -> None:
         if record.state is not EffectState.INTENDED:
-            await real(self, record)
+            await real(self, contract, record)
             return
         services, job_id = self._claim.services, self._claim.job.job_id
         await services.jobs.add_row(job_id, effect_row(record))
