@@ -73,15 +73,15 @@ async def begin(services: Services, job_id: str, decision: Decision, request_has
     """Read what a decision is about. Raises a Refusal, or StorageUnavailable."""
     snapshot = await load_job(services, job_id)
     earlier = await same_request(services, job_id, decision, request_hash)
-    if earlier is not None:
-        return Begun(snapshot, earlier)
-    try:
-        return Begun(await decidable(services, snapshot))
-    except ChangedMeanwhile:
-        earlier = await same_request(services, job_id, decision, request_hash)
-        if earlier is None:
-            raise
-        return Begun(await load_job(services, job_id), earlier)
+    if earlier is None:
+        try:
+            return Begun(await decidable(services, snapshot))
+        except ChangedMeanwhile:
+            earlier = await same_request(services, job_id, decision, request_hash)
+            if earlier is None:
+                raise
+    # The row that was read first may be older than the decision.
+    return Begun(await load_job(services, job_id), earlier)
 
 
 async def same_request(

@@ -18,7 +18,7 @@ from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.errors import Conflict
 from shared.failpoints import Point
 from shared.jobs import JobState
-from shared.ports import CaseState, RowKind
+from shared.ports import CaseState, Row, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
 from tests.support.application import build_services
@@ -69,6 +69,25 @@ async def test_the_same_key_closes_once_and_another_request_under_it_is_refused(
     await close(services, job.job_id, KEYED)
     with pytest.raises(IdempotencyKeyReused):
         await close(services, job.job_id, replace(KEYED, reason="Another."))
+    await check_settled(world, {job.job_id})
+
+
+async def test_a_repeat_that_read_the_job_before_the_first_request_closed_it_finishes_what_that_left(
+    world: World, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it takes the open row away, and the case of the closed job stays listed as open for ever."""
+    job = await filed_job(services, world)
+    real = services.jobs.rows
+
+    async def rows(job_id: str, kind: RowKind) -> list[Row]:
+        monkeypatch.setattr(services.jobs, "rows", real)
+        async with killed_at(Point.CLOSE_AFTER_BATCH):
+            await close(services, job_id, KEYED)
+        return await real(job_id, kind)
+
+    monkeypatch.setattr(services.jobs, "rows", rows)
+    await close(services, job.job_id, KEYED)
+    assert [case.state for case in world.cases.all_cases()] == [CaseState.CLOSED]
     await check_settled(world, {job.job_id})
 
 
