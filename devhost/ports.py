@@ -8,6 +8,7 @@ and connect to itself. So parts get ports from below that range.
 import random
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 from devhost.system import SYSTEM
 
@@ -41,6 +42,18 @@ def free_ports(count: int, chance: random.Random | None = None) -> list[int]:
         if len(found) == count:
             return found
     raise NoFreePortError(f"found no {count} free ports between {_LOWEST} and {_HIGHEST} on {LOOPBACK}")
+
+
+def kept_port(file: Path) -> int:
+    """The port that `file` names, while it is free; otherwise a free one, which it names from now on."""
+    try:
+        port = int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        port = 0
+    if not (_LOWEST <= port < _HIGHEST and is_free(port)):
+        port = free_ports(1)[0]
+        file.write_text(f"{port}\n", encoding="ascii")
+    return port
 
 
 def _candidates(chance: random.Random) -> Iterator[int]:

@@ -22,7 +22,7 @@ from devhost.links import Links
 from devhost.local_settings import compose, keys_document, queue_document, settings_document
 from devhost.outside import Remote
 from devhost.parts import PartError, PartSpec, last_lines
-from devhost.ports import LOOPBACK, free_ports
+from devhost.ports import LOOPBACK, free_ports, kept_port
 from devhost.stack_options import Part, StackOptions
 from devhost.state_folder import StateFolder
 from devhost.supervisor import Report, Supervised
@@ -222,7 +222,9 @@ class Stack:
         self._broker_port = int(ready["port"])
 
     def _start_outside(self) -> None:
-        ready = self._launch(Part.OUTSIDE, lambda folder: recipes.outside(folder, free_ports(1)[0]))
+        # What it made names its address (links to videos), so the next start finds it where it was.
+        kept = self.options.state / "outside.port"
+        ready = self._launch(Part.OUTSIDE, lambda folder: recipes.outside(folder, kept_port(kept)))
         self._outside_url = str(ready["url"])
 
     def _start_host(self) -> None:

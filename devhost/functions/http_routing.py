@@ -14,6 +14,7 @@ from devhost.functions.keys import AuthLevel
 from devhost.functions.routes import RouteTemplate
 
 _RESERVED = ("admin", "runtime")
+_SECRET = frozenset({"code", "key", "secret", "sig", "signature", "token"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,14 @@ class Router:
                 if values is not None:
                     return route, values
         return None
+
+    def shown(self, path: str) -> str:
+        """The path as a log may have it: without parameters whose names say that they are secret.
+
+        Neither the method nor the rest of the path matters: a call that is refused shows no secret either.
+        """
+        masked = (route.template.masked(path, _SECRET) for route in self.routes)
+        return next((text for text in masked if text is not None), path)
 
     def _add(self, function: FunctionDefinition) -> None:
         own = str(function.trigger.get("route") or function.name).strip("/")

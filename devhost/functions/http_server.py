@@ -93,7 +93,7 @@ class HttpFront:
         host_log.info(
             "event=http method=%s path=%r status=%d ms=%d",
             request.method,
-            target.path,
+            self._router.shown(target.path),
             response.status,
             round((time.monotonic() - started) * 1000),
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from devhost.functions.route_constraints import Check, parse_constraint
 
+MASK = "***"
 _PARAMETER = re.compile(r"\{((?:[^{}]|\{\{|\}\})+)\}")
 
 
@@ -72,6 +73,19 @@ class RouteTemplate:
                 if _take(parameter, found[parameter.name], values) is None:
                     return None
         return values if len(pieces) <= len(self._segments) else None
+
+    def masked(self, path: str, secret: frozenset[str]) -> str | None:
+        """`path` without the segment of a parameter of these names (in lower case) and what follows it.
+
+        None where none of them stands for a part of it.
+        """
+        pieces = path.strip("/").split("/")
+        for index, (segment, piece) in enumerate(zip(self._segments, pieces, strict=False)):
+            if any(parameter.name.lower() in secret for parameter in segment.parameters):
+                return "/" + "/".join([*pieces[:index], MASK])
+            if segment.pattern.fullmatch(piece) is None:
+                return None
+        return None
 
 
 def _take(parameter: _Parameter, value: str, values: dict[str, str]) -> dict[str, str] | None:

@@ -88,7 +88,7 @@ class Control:
         return Answer.json(self._world.settings.document())
 
     def _clock(self, call: Call, _: tuple[str, ...]) -> Answer:
-        seconds = call.fields().get("advance")
+        seconds = _fields(call, "advance").get("advance")
         if (
             isinstance(seconds, bool)
             or not isinstance(seconds, int | float)
@@ -99,10 +99,13 @@ class Control:
         return Answer.json({"now": self._world.now})
 
     def _release(self, call: Call, _: tuple[str, ...]) -> Answer:
-        return Answer.json({"released": self._holds.release(str(call.fields().get("hold", "")))})
+        hold = _text(_fields(call, "hold"), "hold")
+        if not hold:
+            raise Refused(400, "invalid_field", "hold is the name that a step's hold gave.")
+        return Answer.json({"released": self._holds.release(hold)})
 
     def _finish(self, call: Call, found: tuple[str, ...]) -> Answer:
-        fields = call.fields()
+        fields = _fields(call, "fails", "callback_url")
         fails, url = _text(fields, "fails"), _text(fields, "callback_url")
         if url and not is_loopback(url):
             raise Refused(400, "invalid_url", "Callbacks are sent to http addresses on loopback alone.")
@@ -116,6 +119,17 @@ class Control:
         self._world.reset()
         self._holds.release_all()
         return Answer(204)
+
+
+def _fields(call: Call, *known: str) -> dict[str, Any]:
+    """The body's fields. Raises Refused for one that this operation does not know: a misspelt one does
+    nothing, and the test that sent it would not show what it says."""
+    fields = call.fields()
+    unknown = sorted(set(fields) - set(known))
+    if unknown:
+        text = f"There is no {', '.join(map(repr, unknown))} here; there is {', '.join(known)}."
+        raise Refused(400, "unknown_field", text)
+    return fields
 
 
 def _text(fields: dict[str, Any], name: str) -> str:

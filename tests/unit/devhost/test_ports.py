@@ -2,10 +2,11 @@
 
 import random
 import socket
+from pathlib import Path
 
 import pytest
 
-from devhost.ports import LOOPBACK, NoFreePortError, free_ports, is_free
+from devhost.ports import LOOPBACK, NoFreePortError, free_ports, is_free, kept_port
 
 
 def test_a_port_that_is_listened_on_is_not_free() -> None:
@@ -28,3 +29,22 @@ def test_it_is_an_error_when_no_port_can_be_had() -> None:
         taken: int = server.getsockname()[1]
         with pytest.raises(NoFreePortError, match="no 1 free"):
             free_ports(1, OnePort())
+
+
+def test_a_kept_port_is_the_same_at_each_start_while_it_is_free(tmp_path: Path) -> None:
+    file = tmp_path / "part.port"
+    first = kept_port(file)
+    assert kept_port(file) == first
+    with socket.create_server((LOOPBACK, first)):
+        second = kept_port(file)
+        assert second != first
+    assert kept_port(file) == second
+
+
+@pytest.mark.parametrize("content", ["", "no number", "80", "70000", "-1"])
+def test_a_file_that_names_no_port_of_ours_is_written_anew(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "part.port"
+    file.write_text(content)
+    port = kept_port(file)
+    assert file.read_text() == f"{port}\n"
+    assert is_free(port)

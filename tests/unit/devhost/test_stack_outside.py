@@ -18,7 +18,9 @@ def happen(outside: Remote, reference: str) -> str:
     return made
 
 
-def test_a_killed_outside_is_back_on_its_port_and_knows_what_happened(tmp_path: Path) -> None:
+def test_an_outside_that_was_killed_or_ended_comes_back_on_its_port_and_knows_all(
+    tmp_path: Path,
+) -> None:
     said: list[str] = []
     options = StackOptions(
         state=tmp_path / "state", parts=frozenset({Part.OUTSIDE}), pipeline=None, sample=None
@@ -34,4 +36,5 @@ def test_a_killed_outside_is_back_on_its_port_and_knows_what_happened(tmp_path: 
         assert set(stack.pids) == {"outside"}
     assert any("outside" in line for line in said)
     with Stack(options, said.append) as stack:
+        assert stack.outside.url == url
         assert stack.outside.effects()["findable"].count == 2

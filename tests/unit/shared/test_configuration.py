@@ -40,6 +40,34 @@ def test_the_lease_margin_counts_against_the_functions_time(tmp_path: Path) -> N
         load_configuration({**environ, "LEASE_MARGIN_SECONDS": "60"})
 
 
+CALLBACK_SETTINGS = {
+    "PUBLIC_BASE_URL": "https://jobs.example.com",
+    "AFTERHOOK_CALLBACK_KEY": "an invented secret of enough length",
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "named"),
+    [
+        ("true", [], ["PUBLIC_BASE_URL", "AFTERHOOK_CALLBACK_KEY"]),
+        ("true", ["PUBLIC_BASE_URL"], ["AFTERHOOK_CALLBACK_KEY"]),
+        ("true", ["AFTERHOOK_CALLBACK_KEY"], ["PUBLIC_BASE_URL"]),
+        ("true", list(CALLBACK_SETTINGS), []),
+        ("false", [], []),
+    ],
+)
+def test_callbacks_that_can_never_come_are_a_warning_that_names_what_is_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, option: str, given: list[str], named: list[str]
+) -> None:
+    path = tmp_path / "pipeline.toml"
+    path.write_text(f'[tasks.generate_video]\nattempt_timeout = "3m"\npass_callback_url = {option}\n')
+    settings = {name: CALLBACK_SETTINGS[name] for name in given}
+    load_configuration({"AFTERHOOK_PIPELINE": str(path), **CONNECTIONS, **settings})
+    warned = " ".join(record.getMessage() for record in caplog.records)
+    assert [name for name in CALLBACK_SETTINGS if name in warned] == named
+    assert bool(named) == ("tasks.generate_video.pass_callback_url" in warned)
+
+
 WITHOUT_SECRETS = """
 [sources.alerts]
 scheme = "azure-monitor"
