@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from shared.sizes import KIB
-from shared.webhooks.long_texts import backslashes
+from shared.webhooks.long_texts import whole_escapes
 from shared.webhooks.rejections import BodyTooLarge
 
 MOST_VALUES = 1_000_000
 _SEPARATORS = (b",", b"[", b"{")
-_PIECE = 64 * KIB
 
 
 def check_values(body: bytes) -> None:
@@ -29,18 +27,7 @@ def _separators(text: bytes) -> int:
 def _outside_of_strings(body: bytes) -> Iterator[bytes]:
     """What is left of each piece without its strings."""
     inside = False
-    for piece in _pieces(body):
+    for piece in whole_escapes(body):
         parts = piece.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
         yield b"".join(parts[inside::2])
         inside ^= len(parts) % 2 == 0
-
-
-def _pieces(body: bytes) -> Iterator[bytes]:
-    """The body, cut where no escape is."""
-    start = 0
-    while start < len(body):
-        end = min(start + _PIECE, len(body))
-        if end < len(body) and backslashes(body, start, end) % 2:
-            end -= 1
-        yield body[start:end]
-        start = end

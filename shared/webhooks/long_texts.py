@@ -15,7 +15,6 @@ from shared.printable import clean_text
 from shared.sizes import KIB
 
 _PIECE = 64 * KIB
-_BACKSLASH = 0x5C
 _ESCAPE = len(r"\ud83d")
 _FIRST_HALF = re.compile(rb"\\u[dD][89abAB]")
 _SECOND_HALF = re.compile(rb"\\u[dD][c-fC-F]")
@@ -77,26 +76,29 @@ def end_of_string(body: bytes, start: int) -> int:
 
     No regular expression: on one long string it would hold up the event loop, though it runs in a thread.
     """
-    end = body.find(b'"', start + 1)
-    while end > 0 and backslashes(body, start, end) % 2:
-        end = body.find(b'"', end + 1)
-    if end < 0:
-        raise ValueError("a string without an end")
-    return end + 1
+    place = start + 1
+    for piece in whole_escapes(body, place):
+        end = piece.replace(rb"\\", b"  ").replace(rb"\"", b"  ").find(b'"')
+        if end >= 0:
+            return place + end + 1
+        place += len(piece)
+    raise ValueError("a string without an end")
 
 
-def backslashes(body: bytes, start: int, stop: int) -> int:
+def whole_escapes(body: bytes, start: int = 0) -> Iterator[bytes]:
+    """The body from `start` on, in pieces: none ends between a backslash and what it escapes."""
+    while start < len(body):
+        end = min(start + _PIECE, len(body))
+        if end < len(body) and _backslashes(body, start, end) % 2:
+            end -= 1
+        yield body[start:end]
+        start = end
+
+
+def _backslashes(body: bytes, start: int, stop: int) -> int:
     """How many stand one after the other just before `stop`, none before `start`."""
-    if body[stop - 1] != _BACKSLASH:
-        return 0
-    window = 16
-    while True:
-        first = max(start, stop - window)
-        run = body[first:stop]
-        count = len(run) - len(run.rstrip(b"\\"))
-        if count < len(run) or first == start:
-            return count
-        window *= 16
+    run = body[start:stop]
+    return len(run) - len(run.rstrip(b"\\"))
 
 
 def _cut(body: bytes, start: int, stop: int) -> int:
@@ -105,13 +107,13 @@ def _cut(body: bytes, start: int, stop: int) -> int:
     if end >= stop:
         return stop
     last = body.rfind(b"\\", end - _ESCAPE + 1, end)
-    if last >= 0 and backslashes(body, start, last + 1) % 2:
+    if last >= 0 and _backslashes(body, start, last + 1) % 2:
         end = last
     before = end - _ESCAPE
     if (
         _SECOND_HALF.match(body, end)
         and _FIRST_HALF.match(body, before)
-        and backslashes(body, start, before + 1) % 2
+        and _backslashes(body, start, before + 1) % 2
     ):
         end = before
     return end

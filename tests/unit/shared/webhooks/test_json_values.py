@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.webhooks import json_values
+from shared.webhooks import json_values, long_texts
 from shared.webhooks.json_values import MOST_VALUES, check_values
 from shared.webhooks.rejections import BodyTooLarge
 
@@ -43,7 +43,7 @@ def test_a_body_is_refused_from_one_value_too_many_on(document: list[Any], piece
     body = json.dumps(document).encode()
     values = len(document) + sum(len(one) or 1 for one in document if isinstance(one, list))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_values, "_PIECE", piece)
+        patch.setattr(long_texts, "_PIECE", piece)
         patch.setattr(json_values, "MOST_VALUES", values + 1)
         check_values(body)
         patch.setattr(json_values, "MOST_VALUES", values)

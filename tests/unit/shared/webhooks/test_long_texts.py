@@ -1,6 +1,7 @@
 """A long string that stays in its JSON text is the string that the decoder finds there."""
 
 import json
+import sys
 import tracemalloc
 from typing import Any
 
@@ -105,6 +106,23 @@ def test_a_string_without_an_end_is_none(written: bytes) -> None:
 @pytest.mark.parametrize("written", [b'""', b'"abc"', rb'"\\"', rb'"\"\\"', b'"' + rb"\\" * 999 + b'"'])
 def test_a_string_ends_with_its_first_quotation_mark_that_is_not_escaped(written: bytes) -> None:
     assert end_of_string(b"\\" + written + b'"', 1) == len(written) + 1
+
+
+@pytest.mark.parametrize("piece", [64 * 1024], indirect=True)
+@pytest.mark.parametrize("escape", [rb"\"", rb"\\\"", rb"\\"])
+def test_the_end_of_a_string_of_escapes_is_found_in_few_steps(escape: bytes) -> None:
+    written, steps = b'"' + escape * (4 * MIB // len(escape)) + b'"', 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        end = end_of_string(written, 0)
+    finally:
+        sys.setprofile(None)
+    assert (end, steps < 5_000) == (len(written), True)
 
 
 def test_utf8_of_a_text_that_cannot_be_encoded_is_mended() -> None:
