@@ -12,9 +12,10 @@ from devhost.parts import PartSpec
 from devhost.state_folder import StateFolder
 
 
-def azurite(folder: StateFolder, ports: StoragePorts) -> PartSpec:
-    """Azurite with its data in the state folder."""
-    return emulator.spec(paths.AZURITE_HOME, folder.path / "azurite", ports, folder.fresh_log("azurite"))
+def azurite(folder: StateFolder, ports: StoragePorts, *, in_memory: bool = False) -> PartSpec:
+    """Azurite with its data in the state folder, or in its memory only."""
+    data, log = folder.path / "azurite", folder.fresh_log("azurite")
+    return emulator.spec(paths.AZURITE_HOME, data, ports, log, in_memory=in_memory)
 
 
 def broker(folder: StateFolder, queues: Path, port: int, clock: Path | None = None) -> PartSpec:

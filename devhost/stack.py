@@ -205,7 +205,8 @@ class Stack:
     def _start_storage(self) -> None:
         def make(folder: StateFolder) -> PartSpec:
             self._storage_ports = emulator.free_storage_ports()
-            return recipes.azurite(folder, self._storage_ports)
+            in_memory = self.options.storage_in_memory
+            return recipes.azurite(folder, self._storage_ports, in_memory=in_memory)
 
         self._launch(Part.AZURITE, make)
         ports = self._storage_ports

@@ -56,5 +56,9 @@ class StackOptions:
     """Put a proxy (`Stack.proxies`) before storage, broker, host and what is outside."""
     clock: bool = False
     """Let `Stack.clock` move the broker's time."""
+    storage_in_memory: bool = False
+    """Storage loses everything when it ends. On disk, it stands still for seconds while it saves hundreds of
+    thousands of rows, every five seconds.
+    """
     worker_python: Path | None = None
     """A Python with Azure's worker library: the host runs under it, and the library runs the functions."""

@@ -40,8 +40,8 @@ def connection_string(blob: int, table: int, queue: int | None = None) -> str:
     return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};{endpoints}"
 
 
-def spec(home: Path, data: Path, ports: StoragePorts, log: Path) -> PartSpec:
-    """How to start Azurite, installed in `home`, with its data in `data`."""
+def spec(home: Path, data: Path, ports: StoragePorts, log: Path, *, in_memory: bool = False) -> PartSpec:
+    """How to start Azurite, installed in `home`, with its data in `data`, or nowhere but in its memory."""
     install.require(home)
     data.mkdir(parents=True, exist_ok=True)
     arguments: dict[str, object] = {
@@ -50,8 +50,8 @@ def spec(home: Path, data: Path, ports: StoragePorts, log: Path) -> PartSpec:
         "--queuePort": ports.queue,
         "--blobKeepAliveTimeout": KEEP_ALIVE_SECONDS,
         "--tableKeepAliveTimeout": KEEP_ALIVE_SECONDS,
-        "--location": data,
     }
+    place = ["--inMemoryPersistence"] if in_memory else ["--location", str(data)]
     return PartSpec(
         name="azurite",
         command=[
@@ -60,6 +60,7 @@ def spec(home: Path, data: Path, ports: StoragePorts, log: Path) -> PartSpec:
             str(_UNUSED),
             str(install.main_script(home)),
             *(str(word) for pair in arguments.items() for word in pair),
+            *place,
             "--silent",
             "--loose",
             "--skipApiVersionCheck",

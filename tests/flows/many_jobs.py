@@ -301,6 +301,7 @@ def running_campaign(
             settings=settings,
             plugins=("tests.support.one_effect", *plugins),
             lock_duration="PT10S",
+            storage_in_memory=True,  # only the host is killed
         )
         with stack:
             yield Campaign(Flow(stack), outside, jobs=jobs, kills=kills, per_second=per_second, seed=seed)

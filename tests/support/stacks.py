@@ -23,6 +23,7 @@ def flow_stack(
     worker: WorkerKind | None = None,
     plugins: tuple[str, ...] = (),
     http_port: int | None = None,
+    storage_in_memory: bool = False,
 ) -> Stack:
     """A stack not yet started (use it in `with`), with failpoints, its data and logs under `folder`.
 
@@ -38,6 +39,7 @@ def flow_stack(
             plugins=plugins,
             http_port=http_port,
             proxied=proxied,
+            storage_in_memory=storage_in_memory,
             worker_python=host_worker.python_for(worker),
         )
     )

@@ -5,13 +5,14 @@ import os
 import signal
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from azure.data.tables import TableServiceClient
 
 from devhost.parts import PartError
 from devhost.stack import Part, Stack
-from devhost.stack_options import AZURE_PARTS
+from devhost.stack_options import AZURE_PARTS, StackOptions
 from devhost.state_folder import StateInUseError
 from tests.support.http import request
 from tests.support.small_app import small_app
@@ -95,6 +96,17 @@ def test_what_azurite_was_told_survives_its_end_by_sigterm(stack: Stack) -> None
     assert request("POST", url)[0] == 200
     stack.restart(Part.AZURITE)
     assert request("POST", url)[0] == 200
+
+
+def test_storage_in_memory_writes_nothing_to_disk_and_forgets(tmp_path: Path) -> None:
+    options = StackOptions(state=tmp_path, parts=frozenset({Part.AZURITE}), storage_in_memory=True)
+    with Stack(options, lambda _said: None) as stack:
+        with TableServiceClient.from_connection_string(stack.storage) as service:
+            service.create_table("kept").upsert_entity({"PartitionKey": "p", "RowKey": "r"})
+            assert [table.name for table in service.list_tables()] == ["kept"]
+            stack.restart(Part.AZURITE)
+            assert list(service.list_tables()) == []
+        assert list((tmp_path / "azurite").iterdir()) == []
 
 
 def test_a_frozen_azurite_answers_nothing_until_thawed(stack: Stack) -> None:
