@@ -5,7 +5,6 @@ All jobs of the table are alive at the same time. The outside counts what really
 
 import base64
 import itertools
-import json
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
 import pytest
 from azure.data.tables import TableServiceClient
@@ -25,6 +23,7 @@ from shared.jobs import JobState, job_id_for
 from tests.flows.driver import PATIENT_LOCK, Flow, event_id
 from tests.flows.fault_table import ATTEMPTS, RETRY_AFTER, SUCCEEDED, TABLE, Called, Row
 from tests.support.effects_beside import CALL
+from tests.support.outside_calls import count_of, kept_calls, listed_videos
 from tests.support.stacks import flow_stack
 from tests.support.three_effects import LAG_SECONDS
 
@@ -120,7 +119,7 @@ class Scripted:
 
     def _make_videos(self) -> None:
         """What a new video's row wants of status and file is scripted, then the video is ready."""
-        for video in self._videos():
+        for video in listed_videos(self.outside):
             if video["id"] not in self.served:
                 self.served.add(video["id"])
                 row = next(row for row, marker in self.jobs.values() if marker in video["prompt"])
@@ -128,14 +127,6 @@ class Scripted:
                 if "{id}" in path:
                     self.outside.script(method, path.replace("{id}", video["id"]), *row.steps)
                 self.outside.finish_video(video["id"])
-
-    def _videos(self) -> list[Any]:
-        request = Request(
-            f"{self.outside.openai_url}/videos?limit=100", headers={"Authorization": "Bearer any"}
-        )
-        with urlopen(request, timeout=10) as answer:
-            found: list[Any] = json.loads(answer.read())["data"]
-        return found
 
     def outcomes(self) -> dict[str, Outcome]:
         """By the name of the row."""
@@ -146,13 +137,13 @@ class Scripted:
                 case Called.CHAT:
                     return sum(marker in completion for completion in completions)
                 case Called.SUBMIT | Called.STATUS | Called.CONTENT:
-                    return _of(job_id, counted["video"].by_request)
+                    return count_of(job_id, counted["video"].by_request)
                 case Called.RECEIVER:
-                    return _of(job_id, counted["callback"].by_key)
+                    return count_of(job_id, counted["callback"].by_key)
                 case Called.REFUSED:
-                    return _of(job_id, counted["blind"].by_reference)
+                    return count_of(job_id, counted["blind"].by_reference)
                 case _:
-                    return _of(job_id, counted[EFFECT.get(row.called, row.called)].by_reference)
+                    return count_of(job_id, counted[EFFECT.get(row.called, row.called)].by_reference)
 
         return {
             str(row): _outcome(row, self.flow.get(f"jobs/{job_id}").document, effects(row, job_id, marker))
@@ -161,16 +152,8 @@ class Scripted:
 
     def _completions(self) -> list[str]:
         """The bodies of the completions that were made: models know of no idempotency keys."""
-        entries = [json.loads(line).get("call", {}) for line in self.happened.read_bytes().splitlines()]
-        return [
-            base64.b64decode(call["body"]).decode()
-            for call in entries
-            if call.get("path") == PATHS[Called.CHAT][1]
-        ]
-
-
-def _of(job_id: str, counted: Mapping[str, int]) -> int:
-    return sum(count for name, count in counted.items() if name.startswith(job_id))
+        calls = kept_calls(self.happened, *PATHS[Called.CHAT])
+        return [base64.b64decode(call["body"]).decode() for call in calls]
 
 
 def _told(job: Any) -> str | None:

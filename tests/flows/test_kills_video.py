@@ -1,16 +1,15 @@
 """The host dies by SIGKILL on the way to a video; the service counts: it was ordered once."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
 
 from devhost.outside import Outside
 from shared.failpoints import Point
 from tests.flows.driver import FAST, PIPELINE, Flow, event_id
+from tests.support.outside_calls import count_of, listed_videos
 from tests.support.stacks import flow_stack
 
 pytestmark = [pytest.mark.flows, pytest.mark.kills]
@@ -47,8 +46,7 @@ class VideoFlow:
 
     def orders(self, job_id: str) -> int:
         """How many videos the service began for the job."""
-        by_request = self.service.effects()["video"].by_request
-        return sum(count for request, count in by_request.items() if request.startswith(job_id))
+        return count_of(job_id, self.service.effects()["video"].by_request)
 
     def assert_made_once(self, job_id: str) -> None:
         job = self.flow.wait_for(f"jobs/{job_id}", status="succeeded")
@@ -93,14 +91,7 @@ def test_a_host_killed_after_the_order_leaves_a_case_that_a_person_ends(videos: 
     (case,) = videos.flow.cases(job_id)
     assert case["category"] == "reconcile"
     assert videos.orders(job_id) == 1
-    found = _latest_video(videos.service)
+    found = listed_videos(videos.service)[0]["id"]
     decision = {"effect": "create_video", "outcome": "done", "external_id": found}
     videos.flow.decide_until_accepted(job_id, "reconcile", event_id(), **decision)
     videos.assert_made_once(job_id)
-
-
-def _latest_video(service: Outside) -> str:
-    """As an operator looks it up."""
-    request = Request(f"{service.openai_url}/videos?limit=1", headers={"Authorization": "Bearer any"})
-    with urlopen(request, timeout=10) as answer:
-        return str(json.loads(answer.read())["data"][0]["id"])

@@ -1,14 +1,12 @@
 """What providers say unasked: their answers' bodies stay out of everything, their callbacks are checked."""
 
 import base64
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 from azure.data.tables import TableServiceClient
@@ -20,6 +18,7 @@ from devhost.ports import free_ports
 from devhost.stack import Part
 from shared.callback_tokens import CallbackToken, issue
 from tests.flows.driver import FAST, PATIENT_LOCK, Flow, event_id
+from tests.support.outside_calls import count_of, kept_calls, listed_videos
 from tests.support.stacks import flow_stack
 
 pytestmark = [pytest.mark.flows, pytest.mark.timeout(240)]
@@ -54,8 +53,7 @@ class Providers:
 
     def creations(self) -> list[dict[str, Any]]:
         """The calls that began a video, the oldest first."""
-        entries = [json.loads(line).get("call", {}) for line in self.happened.read_bytes().splitlines()]
-        return [call for call in entries if call.get("path") == "/v1/videos" and call["method"] == "POST"]
+        return kept_calls(self.happened, "POST", "/v1/videos")
 
     def told_path(self) -> str:
         """Where the last creation says that it may be told."""
@@ -67,8 +65,7 @@ class Providers:
         return self.flow.call("POST", path, b"{}", {"Content-Type": "application/json"}).status
 
     def videos(self, job_id: str) -> int:
-        counted = self.outside.effects()["video"].by_request
-        return sum(count for name, count in counted.items() if name.startswith(job_id))
+        return count_of(job_id, self.outside.effects()["video"].by_request)
 
 
 @pytest.fixture(scope="module")
@@ -169,10 +166,7 @@ def test_a_callback_without_a_valid_token_changes_nothing(providers: Providers) 
     }
     assert {asked: providers.call_back(asked) for asked in refused} == refused
     assert providers.flow.get(f"jobs/{job_id}").document == before
-    own_words = [
-        line for line in providers.flow.stack.log(Part.HOST).read_text().splitlines() if "=afterhook" in line
-    ]
-    assert not any(path.rpartition("/")[2] in line for line in own_words)
+    assert path.rpartition("/")[2] not in providers.flow.stack.log(Part.HOST).read_text()
     assert providers.videos(job_id) == 1
 
 
@@ -188,17 +182,10 @@ def test_a_callback_before_its_submit_was_recorded_is_refused_and_the_next_one_e
     assert providers.call_back(path) == 503
     providers.outside.release("early")
     providers.flow.wait_for(f"jobs/{job_id}", status="awaiting_result")
-    providers.outside.finish_video(_latest(providers))
+    providers.outside.finish_video(listed_videos(providers.outside)[0]["id"])
     job = providers.flow.wait_for(f"jobs/{job_id}", status="succeeded")
     assert [row["event"] for row in job["timeline"]].count("called_back") == 1
     assert providers.videos(job_id) == 1
-
-
-def _latest(providers: Providers) -> str:
-    """The id of the video that began last, as its service lists it."""
-    url = f"{providers.outside.openai_url}/videos?limit=1"
-    with urlopen(Request(url, headers={"Authorization": "Bearer any"}), timeout=10) as answer:
-        return str(json.loads(answer.read())["data"][0]["id"])
 
 
 def test_a_provider_that_calls_back_before_it_answers_is_asked_to_come_again(providers: Providers) -> None:

@@ -19,6 +19,7 @@ from shared.adapters.table_rows import JOB_KEY, job_entity, read_job
 from shared.failpoints import Point
 from tests.flows.driver import FAST, Flow, event_id
 from tests.support import host_worker
+from tests.support.outside_calls import count_of
 from tests.support.stacks import flow_stack
 from tests.support.three_effects import LAG_SECONDS
 
@@ -113,8 +114,7 @@ class Graveyard:
         return [f"z{number:03d}x" for number in range(len(self.jobs))]
 
     def happened(self, job_id: str) -> int:
-        counted = self.outside.effects()[self.jobs[job_id].kind].by_reference
-        return sum(count for key, count in counted.items() if key.startswith(job_id))
+        return count_of(job_id, self.outside.effects()[self.jobs[job_id].kind].by_reference)
 
     def lease_is_over(self, job_id: str) -> None:
         """As if the machine had been suspended: its own clock stood still, that of storage went on."""
