@@ -1,9 +1,21 @@
 """What the adversary does to the functions that run and the messages that lie in the queue."""
 
-from tests.support.protocol.gates import Killed, Verdict, current, pass_gate
-from tests.support.protocol.players import Players
+from enum import Enum, auto
 
-LONGER_THAN_A_LEASE = 95
+from tests.support.protocol.broker import Held
+from tests.support.protocol.gates import Killed, current, pass_gate
+from tests.support.protocol.players import Players
+from tests.support.protocol.stage import LONGER_THAN_A_LEASE, Trap
+
+
+class Harm(Enum):
+    """What can befall a function that runs, or a message that lies there."""
+
+    KILL = auto()
+    FREEZE = auto()
+    LOSE_LOCK = auto()
+    DOUBLE = auto()
+    EXPIRE = auto()
 
 
 class Adversary(Players):
@@ -20,7 +32,7 @@ class Adversary(Players):
         plan = self._plan
         if point in plan.kill_at and self._chance.random() < plan.aim:
             self.aimed_kills[point] += 1
-            self._end(invocation)
+            self._end(invocation, point)
             raise Killed
         if point in plan.freeze_at and not self._froze and self._chance.random() < plan.aim:
             self._froze = True
@@ -39,33 +51,65 @@ class Adversary(Players):
             await self._open(invocation, gate, gates)
 
     async def progress(self, gates: int) -> None:
-        """What goes on by itself: a message is delivered, or time passes where there is none; a run."""
-        ready = self.deliverable(dead=True) or self.deliverable(dead=False)
-        if ready and (not self.busy or self._chance.random() < 0.3):
-            await self._take(self._broker.ready(dead=False) + self._broker.ready(dead=True))
+        """What goes on by itself: a message is delivered, or a function runs, once something is due."""
+        if not self._open_gates() and not self._messages():
+            await self._wait()
+        ready = self._messages()
+        if ready and (not self._open_gates() or self._chance.random() < 0.3):
+            await self._take(ready)
             await self.go_on(gates, last=True)
-            return
-        if not self._open_gates():
-            self._advance(30)
-        await self.go_on(gates)
+        else:
+            await self.go_on(gates)
+
+    def _messages(self) -> list[Held]:
+        self._broker.take_in()
+        return self._broker.ready(dead=False) + self._broker.ready(dead=True)
+
+    async def _wait(self) -> None:
+        """Until something is due; where nothing ever is, another event comes."""
+        due = self._broker.next_due()
+        due += [gate.wake for each in self._live for gate in each.gates if gate.wake is not None]
+        due += [each.frozen_until for each in self._live if each.frozen_until is not None]
+        later = [at for at in due if at > self._clock.now()]
+        if later:
+            self._advance((min(later) - self._clock.now()).total_seconds())
+        else:
+            await self.send_webhook(again=False)
 
     @property
     def busy(self) -> bool:
         """Whether any function runs."""
         return bool(self._live)
 
-    def deliverable(self, *, dead: bool) -> bool:
+    def deliverable(self) -> bool:
         """Whether a message lies there that nobody holds."""
-        self._broker.take_in()
-        return bool(self._broker.ready(dead=dead))
+        return bool(self._messages())
+
+    async def deliver_any(self) -> None:
+        """One of those, dead or not."""
+        await self._take(self._messages())
 
     def advance(self, seconds: float) -> None:
         """Time passes."""
         self._advance(seconds)
 
-    def plant(self, after: int, verdict: Verdict) -> None:
-        """So many calls from now on get through, and the next one or its answer is lost."""
-        self._planted.append((after, verdict))
+    def trap(self, gate: str, what: Trap) -> None:
+        """What happens to the next function that comes to this gate."""
+        self._traps[gate] = what
+
+    async def harm(self, what: Harm) -> None:
+        """At once, to one of those that run or to a message."""
+        match what:
+            case Harm.KILL:
+                await self.kill()
+            case Harm.FREEZE:
+                await self.freeze()
+            case Harm.LOSE_LOCK:
+                await self.lose_lock()
+            case Harm.DOUBLE:
+                await self.copy()
+            case Harm.EXPIRE:
+                await self.expire()
 
     async def pass_time(self) -> None:
         longest = self._chance.choice([2, 10, 40, 150])

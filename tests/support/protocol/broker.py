@@ -45,6 +45,11 @@ class ModelBroker:
             if message.locked_until is not None and message.locked_until <= now:
                 self.let_go(message)
 
+    def next_due(self) -> list[datetime]:
+        """When messages come that are not ready yet: their time comes, or a lock runs out."""
+        held = [message.locked_until for message in self.held if message.locked_until is not None]
+        return held + [sent.at for sent in self.bus.waiting() if sent.at is not None]
+
     def ready(self, *, dead: bool) -> list[Held]:
         return [message for message in self.held if message.dead is dead and message.lock is None]
 

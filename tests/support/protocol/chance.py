@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
-_STEPS = 1000
+_STEPS = 100
 
 
 class Chance(Protocol):

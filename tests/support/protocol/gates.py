@@ -15,13 +15,23 @@ from typing import Any
 
 from shared.errors import AfterhookError, Conflict
 from tests.support.fakes import FakeClock
+from tests.support.protocol.checks import demand
 
-READS = frozenset(
-    {
-        *("load", "rows", "row", "info", "read", "get", "page", "unalerted", "check"),
-        *("shards", "slots", "meter", "place"),
-    }
+READS = (
+    *("jobs.load", "jobs.rows", "jobs.row", "open.entries", "cases.get", "groups.unalerted"),
+    *("blobs.info", "blobs.read", "breakers.load", "budgets.shards"),
+    *("slots.slots", "slots.meter", "slots.place", "reviews.page"),
 )
+WRITES = (
+    *("jobs.insert", "jobs.commit", "jobs.add_row", "jobs.replace_row"),
+    *("open.put", "open.remove", "open.note_nudge", "reviews.put", "reviews.remove"),
+    *("cases.file", "cases.decide", "groups.add", "groups.mark_alerted", "alerts.notify"),
+    *("blobs.put_if_absent", "retention.put", "breakers.write", "budgets.write", "budgets.forget"),
+    *("slots.take", "slots.advance", "slots.release", "slots.leave", "bus.send"),
+)
+"""What the protocol calls of its ports: no trace may call what is not listed here."""
+CALLS = (*READS, *WRITES)
+GATES = (*(f"before {name}" for name in CALLS), *(f"after {name}" for name in WRITES))
 _current: ContextVar["Invocation"] = ContextVar("invocation")
 
 
@@ -33,6 +43,7 @@ class Verdict(Enum):
     GO = auto()
     FAIL = auto()  # an outage: the call, or only its answer, is lost
     CONFLICT = auto()  # the adapter repeated a commit whose answer was lost
+    HOLD = auto()  # not now: it stays at this gate
 
 
 @dataclass(eq=False, slots=True)
@@ -98,21 +109,31 @@ async def pass_gate(name: str, *, fallible: bool = False, wake: datetime | None 
     invocation = _current.get(None)
     if invocation is None:
         return Verdict.GO
-    if invocation.killed:
-        raise Killed
-    if invocation.credit > 0 and wake is None and invocation.judge is not None:
-        invocation.credit -= 1
-        return invocation.judge(invocation, name, fallible)
-    gate = Gate(name, asyncio.get_running_loop().create_future(), fallible, wake)
+    while True:
+        if invocation.killed:
+            raise Killed
+        if invocation.credit > 0 and wake is None and invocation.judge is not None:
+            invocation.credit -= 1
+            verdict = invocation.judge(invocation, name, fallible)
+        else:
+            verdict = await _held(invocation, Gate(name, _future(), fallible, wake))
+        if invocation.killed:
+            raise Killed
+        if verdict is not Verdict.HOLD:
+            return verdict
+
+
+def _future() -> "asyncio.Future[Verdict]":
+    return asyncio.get_running_loop().create_future()
+
+
+async def _held(invocation: Invocation, gate: Gate) -> Verdict:
     invocation.gates.append(gate)
     invocation.arrivals += 1
     try:
-        verdict = await gate.opened
+        return await gate.opened
     finally:
         invocation.gates.remove(gate)
-    if invocation.killed:
-        raise Killed
-    return verdict
 
 
 class GatedClock(FakeClock):
@@ -148,8 +169,9 @@ class Gated:
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             await self._fallible(f"before {name}")
-            if method in READS:
+            if name in READS:
                 return await real(*args, **kwargs)
+            demand(name in WRITES, f"{name} is called, and not listed")
             result = await real(*args, **kwargs)
             self._after(name, args)
             await self._fallible(f"after {name}", conflicts=method == "commit")

@@ -42,6 +42,7 @@ class Players(Stage):
         self._plan = plan
         self.moves = plan.moves
         self.timed = chance.random() < plan.timed
+        self._events = 0
         self.aimed_kills: Counter[str] = Counter()
         self._rules = rules(plan, chance)
         job = self.world.jobs.job
@@ -60,13 +61,21 @@ class Players(Stage):
         )
         self._intake = build_intake(self._services)
 
+    def jobs(self) -> list[Job]:
+        """All jobs as they were written last."""
+        return sorted(self._watcher.jobs.values(), key=lambda job: job.job_id)
+
     @property
     def told(self) -> bool:
         """Whether the source is told how its jobs end."""
         return self._rules.sources[SOURCE].notify is not None
 
     def _gated_ports(self) -> dict[str, Any]:
-        world, after = self.world, self._watcher.after
+        world = self.world
+
+        def after(name: str, args: tuple[Any, ...]) -> None:
+            self._watcher.after(name, args)
+            self.reach.after(name, args)
 
         def gated(name: str, port: Any, unavailable: type[AfterhookError] = StorageUnavailable) -> Gated:
             return Gated(name, port, unavailable, after)
@@ -77,6 +86,7 @@ class Players(Stage):
             "open_index": gated("open", world.open),
             "cases": gated("cases", world.cases),
             "groups": gated("groups", world.groups),
+            "reviews": gated("reviews", world.reviews),
             "blobs": gated("blobs", world.blobs),
             "retention": gated("retention", world.retention),
             "budgets": gated("budgets", world.budgets),
@@ -86,8 +96,10 @@ class Players(Stage):
             "alerts": gated("alerts", world.alerts, TransientError),
         }
 
-    async def send_webhook(self) -> None:
-        event = self._chance.randrange(self._plan.events)
+    async def send_webhook(self, *, again: bool = True) -> None:
+        """One of the plan's events, which may have come before, or, if not `again`, one that has not."""
+        event = self._chance.randrange(self._plan.events) if again else self._events
+        self._events = max(self._events, event + 1)
         request = webhook(self.world, note(f"Text {event}."), event_id=f"evt_{event}")
 
         async def receive() -> None:
@@ -114,6 +126,7 @@ class Players(Stage):
             handler = DeadLetterHandler(self._services)
             call = handler.handle(message.body, message.properties, message.sequence_number)
         else:
+            self.reach.delivered(message)
             call = Worker(self._services).handle(message.body, message.properties, message.message_id)
         invocation = await self._start("dead" if message.dead else "work", call)
         self._deliveries[invocation] = (message, lock)
@@ -160,7 +173,7 @@ class Players(Stage):
         await self._start("resubmit", resubmit(self._services, job.job_id, self._decision(job), wanted))
 
     async def review(self, job: Job) -> None:
-        verdict = self._chance.choice([Review.APPROVED, Review.APPROVED, Review.REJECTED])
+        verdict = self._chance.choice([Review.APPROVED, Review.REJECTED])
         await self._start("review", review(self._services, job.job_id, self._decision(job), verdict))
 
     async def reconcile(self, job: Job) -> None:
@@ -180,13 +193,14 @@ class Players(Stage):
         )
         await reconcile(self._services, job.job_id, decision, wanted)
 
-    async def cancel(self) -> None:
-        job = self._any_job(lambda job: not job.final)
+    async def cancel(self, *states: JobState) -> None:
+        """A job in one of these states, or any that has not ended."""
+        job = self._any_job(lambda job: job.state in states if states else not job.final)
         if job is not None:
             await self._start("cancel", self._ask_to_cancel(job.job_id))
 
     def _any_job(self, wanted: Callable[[Job], bool]) -> Job | None:
-        jobs = [job for job in self.world.jobs.all_jobs() if wanted(job)]
+        jobs = [job for job in self.jobs() if wanted(job)]
         return self._chance.choice(jobs) if jobs else None
 
     async def _ask_to_cancel(self, job_id: str) -> None:

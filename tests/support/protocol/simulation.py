@@ -62,7 +62,7 @@ class Simulation(Adversary):
         """No faults any more: everything is delivered, the sweep runs, time passes. Then all is checked."""
         self._note("--- settling")
         self.outside.calm = self.receiver.calm = True
-        self._planted.clear()
+        self._traps.clear()
         self.world.storage_down(False)
         self.world.bus.down = False
         await self._until_quiet()

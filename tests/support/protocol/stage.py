@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from typing import Any
 
 from shared.deadletters.refusals import Refusal
@@ -13,13 +14,24 @@ from tests.support.protocol.broker import Held, ModelBroker
 from tests.support.protocol.chance import Chance
 from tests.support.protocol.checks import Broken, demand
 from tests.support.protocol.gates import Gate, GatedClock, Invocation, Killed, Verdict
+from tests.support.protocol.reach import Reach
 
 HTTP = frozenset({"webhook", "callback", "resubmit", "close", "reconcile", "review", "cancel"})
 HTTP_LIMIT = timedelta(seconds=230)  # the platform answers no later, and gives the request up
 LONGEST_RUN = 60  # gates
 PACES = (0.4, 0.15, 0.05)  # of the traces: in slow ones functions interleave more, in fast ones more happens
 SPINS_A_GATE = 3
+LONGER_THAN_A_LEASE = 95
 SPINS = 8  # turns of the event loop after which whatever one gate let go has come to rest
+
+
+class Trap(Enum):
+    """What happens to the next function that comes to a gate."""
+
+    KILL = auto()
+    FREEZE = auto()  # for longer than its lease
+    FAIL = auto()
+    CONFLICT = auto()
 
 
 class TraceLoop(asyncio.SelectorEventLoop):
@@ -44,7 +56,7 @@ class Stage:
         self._chance = chance
         self._outages = outages
         self._pace = chance.choice(PACES)
-        self._planted: list[tuple[int, Verdict]] = []
+        self._traps: dict[str, Trap] = {}
         self._clock = GatedClock()
         self.world = World(clock=self._clock, randomness=FakeRandomness(seed))
         self._broker = ModelBroker(self.world.bus, self._clock)
@@ -52,6 +64,7 @@ class Stage:
         self._deliveries: dict[Invocation, tuple[Held, int]] = {}
         self._lost: set[Invocation] = set()
         self._started = 0
+        self.reach = Reach()
         self._calm = False
         self._trace: list[tuple[datetime, str, Verdict]] = []
 
@@ -77,8 +90,12 @@ class Stage:
         )
         invocation.frozen_until = self._clock.now() + timedelta(seconds=seconds)
 
-    def _end(self, invocation: Invocation) -> None:
-        self._note(f"{invocation.name} is killed at {[gate.name for gate in invocation.gates]}")
+    def _end(self, invocation: Invocation, *gates: str) -> None:
+        """Kill it, at the gates that hold it if none are named."""
+        names = gates or tuple(gate.name for gate in invocation.gates)
+        self._note(f"{invocation.name} is killed at {list(names)}")
+        if not invocation.killed:
+            self.reach.kills.update(names)
         invocation.kill()
 
     def _open_gates(self) -> list[tuple[Invocation, Gate]]:
@@ -106,23 +123,36 @@ class Stage:
         """Let it through this gate, and through `credit` more."""
         invocation.judge = self._judge
         invocation.credit = credit
-        gate.opened.set_result(self._judge(invocation, gate.name, gate.fallible))
+        verdict = self._judge(invocation, gate.name, gate.fallible)
+        if not gate.opened.done():
+            gate.opened.set_result(verdict)
         await self._rest(invocation, SPINS + SPINS_A_GATE * credit)
         invocation.credit = 0
 
     def _judge(self, invocation: Invocation, gate: str, fallible: bool) -> Verdict:
         """What happens to the invocation at this gate."""
         verdict = Verdict.GO
-        if fallible and self._planted:
-            after, planted = self._planted.pop()
-            if after > 0:
-                self._planted.append((after - 1, planted))
-            else:
-                verdict = planted
+        if gate in self._traps:
+            verdict = self._spring(invocation, gate, fallible)
         elif fallible and self._outages and not self._calm and self._chance.random() < self._outages:
             verdict = self._chance.choice([Verdict.FAIL, Verdict.FAIL, Verdict.CONFLICT])
         self._note(f"{invocation.name}: {gate}", verdict)
         return verdict
+
+    def _spring(self, invocation: Invocation, gate: str, fallible: bool) -> Verdict:
+        match self._traps.pop(gate):
+            case Trap.KILL:
+                self._end(invocation, gate)
+                return Verdict.GO
+            case Trap.FREEZE:
+                invocation.credit = 0
+                self._put_to_sleep(invocation, 2 * LONGER_THAN_A_LEASE)
+                self._advance(LONGER_THAN_A_LEASE)
+                return Verdict.HOLD
+            case Trap.FAIL:
+                return Verdict.FAIL if fallible else Verdict.GO
+            case Trap.CONFLICT:
+                return Verdict.CONFLICT if fallible else Verdict.GO
 
     async def _rest(self, invocation: Invocation | None = None, spins: int = SPINS) -> None:
         """Let the event loop run until `invocation` is at its next gate, or everything is."""

@@ -37,6 +37,8 @@ class Watcher:
         self._waited = waited
         self._claimants: dict[tuple[str, int], object] = {}
         self._records: dict[tuple[str, str], EffectRecord] = {}
+        self.jobs: dict[str, Job] = {}
+        """Each job as it was written last."""
         self.accepted: set[str] = set()
         self._problems: list[str] = []
 
@@ -46,7 +48,10 @@ class Watcher:
 
     def after(self, name: str, args: tuple[Any, ...]) -> None:
         """Port method `name` was called with `args` and has taken effect."""
+        if name == "jobs.insert":
+            self.jobs.setdefault(args[0].job_id, args[0])
         if name == "jobs.commit":
+            self.jobs[args[1].job_id] = args[1]
             old, new, rows = args[0].job, args[1], args[2] if len(args) > 2 else ()
             self._moved(old, new)
             self._fenced(old, new)
@@ -118,7 +123,7 @@ class Watcher:
     def _open_rows(self) -> None:
         """No accepted job is without its open row before it is final or its case filed."""
         keys = self._world.open.keys()
-        for job in self._world.jobs.all_jobs():
+        for job in self.jobs.values():
             listed = job.final or job.case_filed or (job.job_id, job.release) in keys
             self._demand(listed or job.job_id not in self.accepted, f"{job.state} without an open row")
 
