@@ -38,7 +38,7 @@ def to_json(document: Any) -> bytes:
 def in_full(document: Any) -> Any:
     """A copy of the document with all its long values decoded, for who must look into them."""
     match document:
-        case LongText():
+        case LongText() | LongList() | LongObject():
             return document.in_full()
         case dict():
             return {name: in_full(value) for name, value in document.items()}

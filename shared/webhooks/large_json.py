@@ -32,6 +32,10 @@ class Written:
     def json(self) -> memoryview:
         return memoryview(self.body)[self.start : self.stop]
 
+    def in_full(self) -> Any:
+        """Decoded, in one pass whatever is in it."""
+        return _read(Window(self.body, self.start, in_full=True), 0)
+
 
 class LongList(list[Any]):
     """A list that is read anew each time. Read-only.
@@ -47,6 +51,9 @@ class LongList(list[Any]):
 
     def json(self) -> memoryview:
         return self._written.json()
+
+    def in_full(self) -> Any:
+        return self._written.in_full()
 
     def __iter__(self) -> Iterator[Any]:
         return _elements(Window(self._written.body, self._written.start), 0)
@@ -94,6 +101,9 @@ class LongObject(dict[str, Any]):
 
     def json(self) -> memoryview:
         return self._written.json()
+
+    def in_full(self) -> Any:
+        return self._written.in_full()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -160,22 +170,30 @@ def _read(window: Window, depth: int) -> Any:
     return value
 
 
-def _read_long(window: Window, first: str, depth: int) -> LongText | LongList | LongObject:
+def _read_long(window: Window, first: str, depth: int) -> Any:
     start = window.place()
     if first == '"':
         text = LongText(window.body, start + 1, end_of_string(window.body, start) - 1)
         text.check()
         window.go_to(text.stop + 1)
-        return text
+        return text.in_full() if window.in_full else text
     if first not in ("[", "{"):
         raise _no_json()
     if depth == DEEPEST:
         raise TooDeep
+    if window.in_full:
+        return _long_in_full(window, first, depth)
     if first == "[":
         count = sum(1 for _ in _elements(window, depth + 1))
         return LongList(Written(window.body, start, window.place()), count)
     places = _places(window, depth + 1)
     return LongObject(Written(window.body, start, window.place()), places)
+
+
+def _long_in_full(window: Window, first: str, depth: int) -> list[Any] | dict[str, Any]:
+    if first == "[":
+        return list(_elements(window, depth + 1))
+    return {name: value for name, _, value in _members(window, depth + 1)}
 
 
 def _elements(window: Window, depth: int) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from shared.webhooks.large_json import LongList, LongObject
 from shared.webhooks.long_texts import LongText
 from shared.webhooks.parsing import parse_json
 from shared.webhooks.rejections import BodyTooLarge, MalformedBody, WebhookRejected
-from shared.webhooks.strict_json import DEEPEST
+from shared.webhooks.strict_json import DECODER, DEEPEST
 
 NARROW = 140
 """The least window that holds any number."""
@@ -270,6 +270,39 @@ def test_depth_is_bounded_as_in_small_ones(opening: str, closing: str) -> None:
 def test_deep_nesting_that_never_ends_is_refused() -> None:
     with pytest.raises(MalformedBody):
         parse_json(b"[ " * (MIB // 2 + 1))
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[1,"x",', "]")])
+def test_long_values_in_one_another_are_not_read_over_and_over(
+    opening: str, closing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = opening * 55 + f"[{','.join(['1234567890'] * 6_500)}]" + closing * 55
+    body = f"[{','.join([one] * 16)}]".encode()
+    tried = []
+
+    class Counted(json.JSONDecoder):
+        def raw_decode(self, text: str, idx: int = 0) -> tuple[Any, int]:
+            tried.append(len(text) - idx)
+            value, end = DECODER.raw_decode(text, idx)
+            tried[-1] = end - idx
+            return value, end
+
+    monkeypatch.setattr(json_window, "DECODER", Counted())
+    parsed = parse_json(body)
+    assert sum(tried) < 10 * len(body)
+    tried.clear()
+    assert in_full(parsed) == json.loads(body)
+    assert sum(tried) < 10 * len(body)
+
+
+def test_a_name_may_be_as_long_as_a_window() -> None:
+    for length in (WINDOW - 3, WINDOW - 2, WINDOW - 1):
+        body = written({"": 1, "x" * length: "é" * MIB})
+        if length == WINDOW - 1:
+            with pytest.raises(BodyTooLarge):
+                parse_json(body)
+        else:
+            assert [len(name) for name in parse_json(body)] == [0, length]
 
 
 @pytest.mark.parametrize(
