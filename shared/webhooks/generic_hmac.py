@@ -19,7 +19,7 @@ from shared.webhooks.base import (
     WebhookEvent,
     WebhookRequest,
 )
-from shared.webhooks.expressions import EVALUATION_ERRORS
+from shared.webhooks.expressions import EVALUATION_ERRORS, searched
 from shared.webhooks.freshness import check_freshness
 from shared.webhooks.hmac_options import PLACE, HmacOptions
 from shared.webhooks.identity import body_id, event_label
@@ -148,7 +148,9 @@ def _text(expression: str | None, payload: dict[str, Any]) -> str:
 
 
 def _found(expression: str | None, payload: dict[str, Any]) -> Any:
+    if expression is None:
+        return None
     try:
-        return None if expression is None else jmespath.compile(expression).search(payload)
+        return jmespath.compile(expression).search(searched(expression, payload))
     except EVALUATION_ERRORS:
         raise MalformedBody("An expression of the source does not work on the body.") from None

@@ -4,7 +4,6 @@ A verified event is never refused here: where an expression finds nothing, the e
 job becomes a case in front of a person, instead of an event lost.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +12,8 @@ from shared.ports import Pieces
 from shared.printable import clean_text
 from shared.refs import parse_ref
 from shared.webhooks.base import WebhookEvent
-from shared.webhooks.expressions import EVALUATION_ERRORS
-from shared.webhooks.json_documents import in_full, to_json
+from shared.webhooks.expressions import EVALUATION_ERRORS, searched
+from shared.webhooks.json_documents import to_json
 from shared.webhooks.long_texts import LongText, utf8
 
 TEXT = "text/plain; charset=utf-8"
@@ -104,7 +103,7 @@ def _json(expression: Expression, found: Any) -> bytes:
 
 def _found(expression: Expression, event: WebhookEvent) -> Any:
     try:
-        found = expression.search(_searched(expression, event))
+        found = expression.search(searched(expression.expression, event.payload))
     except EVALUATION_ERRORS:
         raise _NothingFound(
             f"The route's expression `{expression.expression}` does not work on this event."
@@ -112,11 +111,6 @@ def _found(expression: Expression, event: WebhookEvent) -> Any:
     if found is None or found in ("", [], {}):
         raise _NothingFound(f"The route's expression `{expression.expression}` found nothing in the event.")
     return found
-
-
-def _searched(expression: Expression, event: WebhookEvent) -> Mapping[str, Any]:
-    """The event's payload, with all its strings decoded where the expression may call a function."""
-    return in_full(event.payload) if "(" in expression.expression else event.payload
 
 
 def _user(expression: Expression | None, event: WebhookEvent) -> str | None:

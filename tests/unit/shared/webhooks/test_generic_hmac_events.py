@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from devhost.senders.generic_hmac import signed
+from shared.sizes import MIB
 from shared.webhooks.base import Trust, WebhookEvent, WebhookRequest
 from shared.webhooks.generic_hmac import GenericHmac
 from shared.webhooks.hmac_options import HmacOptions
@@ -52,6 +53,13 @@ def test_an_event_is_read_by_the_sources_expressions() -> None:
         datetime(2026, 7, 27, 10, 14, 55, tzinfo=UTC),
     )
     assert event.raw == BODY
+
+
+def test_an_expression_may_call_a_function_on_what_is_long() -> None:
+    found = options(id="sum(counts)", type="not_null(note, event)", account="keys(@)[0]")
+    document = {"event": "note.added", "counts": [1] * 70_000, "text": "x" * MIB}
+    event = read(document, found)
+    assert (event.event_id, event.event_type, event.account) == ("70000", "note.added", "event")
 
 
 def test_type_and_id_may_stand_in_headers() -> None:
