@@ -5,7 +5,7 @@ from collections import Counter
 
 from shared.deadletters.filing import fingerprint_of
 from shared.finishing import decision_key
-from shared.jobs import Job, JobState
+from shared.jobs import Job, JobState, Review
 from shared.notify.announcement import OutboxState
 from shared.notify.outbox import WITHHELD, outbox_key
 from shared.ports import CaseState, RowKind
@@ -31,6 +31,10 @@ async def check_settled(world: World, accepted: set[str], *, sweeping: bool = Tr
     demand(accepted <= set(jobs), "an accepted job is not stored")
     for job in jobs.values():
         await _check_job(world, job, job.job_id in accepted)
+    if sweeping:
+        pending = {job.job_id for job in jobs.values() if job.review is Review.PENDING}
+        listed = {entry.job_id for entry in world.reviews.all_reviews()}
+        demand(listed == pending, f"{pending} wait for a review, and {listed} are listed")
     await _check_cases(world, jobs, sweeping)
 
 
