@@ -40,7 +40,8 @@ class Written:
 class LongList(list[Any]):
     """A list that is read anew each time. Read-only.
 
-    Code in C that looks past its methods finds one Written, which is no JSON, and not an empty list.
+    Code in C that looks past its methods finds one Written, which is no JSON, and not an empty list. Methods
+    that would find only that are none.
     """
 
     __slots__ = ("_count", "_written")
@@ -85,6 +86,7 @@ class LongList(list[Any]):
         return not self == other
 
     __hash__ = None
+    __add__ = __mul__ = __rmul__ = __reversed__ = copy = count = index = pop = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<a list of {self._count}>"
@@ -140,6 +142,7 @@ class LongObject(dict[str, Any]):
         return not self == other
 
     __hash__ = None
+    __reversed__ = pop = popitem = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<an object of {len(self._places)}>"

@@ -230,6 +230,20 @@ def test_code_that_knows_nothing_of_it_reads_it_all_or_fails() -> None:
             json.dumps(long)
 
 
+@pytest.mark.parametrize("use", [lambda it: it + it, lambda it: it * 2, reversed, lambda it: it.copy()])
+def test_what_a_long_list_cannot_do_fails(use: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError):
+        use(parse_json(written(large_document()))["files"])
+
+
+def test_a_long_object_is_copied_and_joined_as_a_dict() -> None:
+    document = large_document()["more"]["places"]
+    long = parse_json(written(large_document()))["more"]["places"]
+    assert document | {"new": 1} == dict(long) | {"new": 1} == {**long, "new": 1}
+    with pytest.raises(TypeError):
+        reversed(long)
+
+
 def test_a_part_of_a_list_is_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     files, passes, elements = parse_json(written(large_document()))["files"], [0], large_json._elements
 
