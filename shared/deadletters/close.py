@@ -46,6 +46,8 @@ async def close(services: Services, job_id: str, decision: Decision) -> None:
         committed = False
     if not committed:
         await check_written(services, job_id, decision, decided)
+    # Again, for a decision so slow that the sweep took the row for an orphan's.
+    await services.open_index.put(job_id, guard)
     await reach(Point.CLOSE_AFTER_BATCH)
     await tidy(services, closed, guard)
     services.telemetry.count("cases_closed", task_type=closed.task_type)

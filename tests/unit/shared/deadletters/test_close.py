@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -139,6 +140,25 @@ async def test_a_close_that_died_is_brought_to_the_list_by_the_sweep(
     await Sweep(services).run()
     await check_settled(world, {job.job_id})
     assert world.cases.all_cases()[0].operator == "ada"
+
+
+async def test_a_close_whose_guard_was_taken_for_an_orphans_before_its_batch_is_found_all_the_same(
+    world: World, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await filed_job(services, world)
+    real = services.jobs.commit
+
+    async def commit(*arguments: Any) -> Any:
+        await services.open_index.remove(job.job_id, job.release + 1)
+        return await real(*arguments)
+
+    monkeypatch.setattr(services.jobs, "commit", commit)
+    async with killed_at(Point.CLOSE_AFTER_BATCH):
+        await close(services, job.job_id, DECISION)
+    world.clock.advance(61)
+    await Sweep(services).run()
+    assert [case.state for case in world.cases.all_cases()] == [CaseState.CLOSED]
+    await check_settled(world, {job.job_id})
 
 
 async def test_an_unreadable_message_is_closed_once(world: World, services: Services) -> None:
