@@ -20,11 +20,11 @@ from shared.notify.outbox import owed
 from shared.nudges import nudge
 from shared.ports import OpenEntry, Snapshot
 from shared.services import Services
+from shared.watching_reviews import watch_reviews
 
 log = logging.getLogger("afterhook.sweep")
 ORPHAN_AGE = timedelta(minutes=10)
 LONGEST_NUDGE_PAUSE = timedelta(hours=1)
-COUNTED = 500  # reviews that a run counts at most: one page
 # A function that outlives functionTimeout takes the whole worker process with it.
 LONGEST_RUN = timedelta(minutes=5)
 
@@ -140,7 +140,7 @@ class Sweep:
             if services.clock.now() - group.first_seen > grace:
                 await alert(services, group)
         services.telemetry.observe("open_jobs", run.open_rows)
-        await self._observe_reviews()
+        await watch_reviews(services)
         if run.left:
             services.telemetry.count("sweeps_cut_short")
             log.warning("sweep ran out of time: %d open rows are left to the next one", run.left)
@@ -148,14 +148,6 @@ class Sweep:
             log.info("sweep of %d open rows nudged %d jobs", run.open_rows, run.nudged)
         if run.bus_away is not None:
             raise run.bus_away
-
-    async def _observe_reviews(self) -> None:
-        """How many results wait for a person (as far as COUNTED), and for how long the first of them does."""
-        telemetry, now = self._services.telemetry, self._services.clock.now()
-        page = await self._services.reviews.page(None, limit=COUNTED, cursor=None)
-        waited = [(now - review.since).total_seconds() for review in page.reviews]
-        telemetry.observe("reviews_pending", len(waited))
-        telemetry.observe("reviews_oldest_seconds", max(waited, default=0.0))
 
     async def _look(self, entry: OpenEntry, grace: timedelta, run: "_Run") -> None:
         """One row. What is wrong with one job must not keep the sweep from the others."""
