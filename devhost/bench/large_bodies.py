@@ -1,6 +1,7 @@
 """The host's memory while the largest bodies that any sender sends come in."""
 
 import time
+from collections.abc import Callable
 
 from devhost.bench.effort import MIB, Effort
 from devhost.bench.figures import Figure
@@ -35,8 +36,8 @@ def _ready(stack: Stack, kind: Kind, size: int) -> Request:
     """A host that has loaded everything and keeps nothing of earlier bodies, and the body for it."""
     stack.restart(Part.HOST)
     secret = stack.secrets["github"]
-    for warm in (1024, size // 50):
-        send(stack.url, 1, 1, lambda _number, warm=warm: request(kind, warm, secret))  # type: ignore[misc]  # a default binds the loop's value
+    for small in (request(kind, 1024, secret), request(kind, size // 50, secret)):
+        send(stack.url, 1, 1, _always(small))
     return request(kind, size, secret)
 
 
@@ -46,8 +47,12 @@ def _growth(stack: Stack, body: Request, count: int, rest: float, wanted: set[in
     time.sleep(rest)
     reset_peak(pid)
     before = resident_bytes(pid) or 0
-    load = send(stack.url, count, count, lambda _number: body)
+    load = send(stack.url, count, count, _always(body))
     if not set(load.statuses) <= wanted or stack.pid(Part.HOST) != pid:
         raise RuntimeError(f"The host did not hold out: {dict(load.statuses)}")
     refused = load.statuses.get(_OVERLOADED, 0)
     return max(0, (peak_bytes(pid) or 0) - before), f"{count - refused} taken, {refused} refused"
+
+
+def _always(sent: Request) -> Callable[[int], Request]:
+    return lambda _number: sent

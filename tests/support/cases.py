@@ -3,6 +3,8 @@
 from typing import Any
 
 from shared.deadletters.filing import file_case
+from shared.deadletters.reconcile import Reconciled
+from shared.deadletters.release import Released
 from shared.jobs import Category, Failure, Job, JobState
 from shared.ports import Snapshot
 from shared.services import Services
@@ -43,3 +45,9 @@ async def filed_job(services: Services, world: World, event_id: str = "evt_1", *
     dead = await dead_job(world, event_id, **job)
     await file_case(services, await snapshot_of(world, dead.job_id))
     return world.jobs.job(dead.job_id)
+
+
+def released(job: Job, *, queued: bool = True) -> Reconciled:
+    """The answer to a reconciliation after which the job runs on."""
+    done = Released(job_id=job.job_id, release=job.release + 1, queued=queued)
+    return Reconciled(job_id=job.job_id, released=done)

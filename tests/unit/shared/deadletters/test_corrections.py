@@ -10,14 +10,13 @@ from shared.deadletters.decisions import Decision
 from shared.deadletters.open_effects import said_to_be_done
 from shared.deadletters.reconcile import Outcome, Reconciled, Reconciliation, reconcile
 from shared.deadletters.refusals import ChangedMeanwhile, NoOpenEffect, NotDead
-from shared.deadletters.release import Released
 from shared.effects.records import EffectRecord, EffectState, effect_key
 from shared.errors import Conflict
 from shared.jobs import Job, JobState
 from shared.ports import CaseState, RowKind
 from shared.services import Services
 from tests.support.application import build_services, new_job, store
-from tests.support.cases import failure, filed_job
+from tests.support.cases import failure, filed_job, released
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
 
@@ -49,11 +48,6 @@ async def dead_of_a_wrong_id(services: Services, world: World, **effect: Any) ->
     job = await filed_job(services, world, release=1, failure=failure(world, code="video_not_known"))
     await put_effect(world, job, said_done(job, **effect))
     return job
-
-
-def released(job: Job) -> Reconciled:
-    done = Released(job_id=job.job_id, release=job.release + 1, queued=True)
-    return Reconciled(job_id=job.job_id, released=done)
 
 
 async def test_a_mistyped_id_is_replaced_and_the_job_runs_on(world: World, services: Services) -> None:

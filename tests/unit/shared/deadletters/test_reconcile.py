@@ -18,18 +18,17 @@ from shared.deadletters.refusals import (
     NotDead,
     Refusal,
 )
-from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState, effect_key
 from shared.errors import Conflict, StorageUnavailable
 from shared.failpoints import Point
-from shared.jobs import Job, JobState
+from shared.jobs import JobState
 from shared.ports import CaseState, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
 from shared.worker.run import Worker
 from tests.support.application import build_services, new_job, store
-from tests.support.cases import filed_job, snapshot_of
+from tests.support.cases import filed_job, released, snapshot_of
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
 from tests.support.kills import killed_at
@@ -48,11 +47,6 @@ def world() -> World:
 @pytest.fixture
 def services(world: World) -> Services:
     return build_services(world)
-
-
-def released(job: Job, *, queued: bool = True) -> Reconciled:
-    done = Released(job_id=job.job_id, release=job.release + 1, queued=queued)
-    return Reconciled(job_id=job.job_id, released=done)
 
 
 async def test_a_done_effect_is_recorded_with_its_id_and_the_job_runs_on(
