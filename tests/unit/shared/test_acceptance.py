@@ -9,18 +9,8 @@ from shared.acceptance import Acceptor
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.ports import RowKind
 from shared.services import Services
-from tests.support.application import build_services, new_job
+from tests.support.application import new_job
 from tests.support.fakes import World
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def test_a_job_whose_sending_failed_is_not_being_sent_any_more(

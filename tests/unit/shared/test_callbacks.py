@@ -36,11 +36,6 @@ WAITING = [JobState.AWAITING_RESULT, JobState.OUTCOME_UNKNOWN]
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     return build_services(world, settings=SETTINGS)
 

@@ -24,7 +24,7 @@ from shared.ports import RowKind
 from shared.services import Services
 from shared.sweep import Sweep
 from shared.worker.run import Worker
-from tests.support.application import build_services, new_job, store
+from tests.support.application import new_job, store
 from tests.support.cases import dead_job, snapshot_of
 from tests.support.fakes import World
 from tests.support.kills import killed_at
@@ -32,16 +32,6 @@ from tests.support.kills import killed_at
 WANTED = Cancellation(reason="Sent by mistake.", operator="ada")
 KEYED = replace(WANTED, idempotency_key="key-1")
 WAITING = [JobState.QUEUED, JobState.RETRY_SCHEDULED, JobState.AWAITING_RESULT, JobState.OUTCOME_UNKNOWN]
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def ask(services: Services, world: World, job: Job, wanted: Cancellation = WANTED) -> Cancelling:

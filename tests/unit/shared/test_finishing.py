@@ -16,11 +16,6 @@ from tests.support.kills import killed_at
 from tests.support.notify import succeeded_job, telling_pipeline
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def test_only_the_named_releases_row_goes(world: World) -> None:
     job = await store(world, new_job(world, release=1, state=JobState.SUCCEEDED))
     await world.open.put(job.job_id, 0)

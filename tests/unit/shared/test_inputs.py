@@ -18,20 +18,10 @@ from shared.inputs import (
 from shared.jobs import Job
 from shared.services import Services
 from shared.webhooks.long_texts import LongText
-from tests.support.application import DOCUMENT, build_services, new_job, store
+from tests.support.application import DOCUMENT, new_job, store
 from tests.support.fakes import World
 
 LIMIT = 100_000
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 @pytest.mark.parametrize("size", [0, 1, INLINE_LIMIT, INLINE_LIMIT + 1])

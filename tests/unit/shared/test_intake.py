@@ -38,16 +38,6 @@ DOCUMENT = {"type": "document.added", "data": {"document": "inputs/documents/a.p
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
-
-
-@pytest.fixture
 def intake(services: Services) -> Intake:
     return build_intake(services)
 

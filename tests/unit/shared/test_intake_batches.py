@@ -59,11 +59,6 @@ def policies(*routes: Route) -> Pipeline:
     return replace(pipeline(), sources=sources)
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def build(world: World, *routes: Route) -> Intake:
     services = build_services(world, pipeline=policies(*routes))
     return Intake(services, SourceSecrets(SETTINGS), FakeKeySets())

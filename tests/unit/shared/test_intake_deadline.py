@@ -43,11 +43,6 @@ class SlowKeys:
         return [public_jwk("first")]
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @pytest.fixture(autouse=True)
 def short_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AzureMonitor, "answer_within", 0.2)

@@ -26,11 +26,6 @@ JOB_ID = job_id_for(SOURCE, "", "evt_1")
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     usual = pipeline()
     source = usual.sources[SOURCE]

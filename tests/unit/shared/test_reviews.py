@@ -30,11 +30,6 @@ VERDICTS = [Review.APPROVED, Review.REJECTED]
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     return build_services(world, pipeline=telling_pipeline())
 

@@ -56,11 +56,6 @@ def round_trips(world: World) -> list[str]:
     return found
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def intake_of(world: World, task: Any = None, policies: Pipeline | None = None) -> tuple[Intake, Worker]:
     services = build_services(world, task, pipeline=policies)
     return build_intake(services), Worker(services)

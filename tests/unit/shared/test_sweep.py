@@ -38,16 +38,6 @@ GRACE = timedelta(seconds=60)
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
-
-
 def entry(*, release: int = 0, age: timedelta = MINUTE, **changes: Any) -> OpenEntry:
     job_id = new_job(World()).job_id
     written = OpenEntry(job_id=job_id, release=release, written_at=START - age, version="1")

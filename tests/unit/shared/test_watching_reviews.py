@@ -8,18 +8,8 @@ from shared.pending_reviews import pending_review
 from shared.records import RecordUnreadable
 from shared.services import Services
 from shared.watching_reviews import CHECKED, watch_reviews
-from tests.support.application import build_services, new_job, store
+from tests.support.application import new_job, store
 from tests.support.fakes import World
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def listed_job(world: World, number: int, review: Review = Review.PENDING) -> Job:

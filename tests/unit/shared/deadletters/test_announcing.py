@@ -26,11 +26,6 @@ DOWN = NotTold(code="receiver_failed")
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     return build_services(world, pipeline=telling_pipeline())
 

@@ -22,7 +22,6 @@ from shared.jobs import JobState
 from shared.ports import CaseState, Row, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
-from tests.support.application import build_services
 from tests.support.cases import dead_job, filed_job
 from tests.support.fakes import World
 from tests.support.kills import killed_at
@@ -30,16 +29,6 @@ from tests.support.protocol.checks import check_settled
 
 DECISION = Decision(operator="ada", reason="Not needed any more.")
 KEYED = replace(DECISION, idempotency_key="key-1")
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def test_a_close_is_kept_with_operator_and_reason(world: World, services: Services) -> None:

@@ -15,7 +15,7 @@ from shared.errors import Conflict
 from shared.jobs import Job, JobState
 from shared.ports import CaseState, RowKind
 from shared.services import Services
-from tests.support.application import build_services, new_job, store
+from tests.support.application import new_job, store
 from tests.support.cases import failure, filed_job, released
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
@@ -25,16 +25,6 @@ GRACE = Decision(operator="grace", reason="The id was mistyped.", idempotency_ke
 WRONG = Reconciliation(effect="submit", outcome=Outcome.DONE, external_id="video_86")
 RIGHT = replace(WRONG, external_id="video_68")
 NOT_DONE = Reconciliation(effect="submit", outcome=Outcome.NOT_DONE)
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 def said_done(job: Job, **changes: Any) -> EffectRecord:

@@ -46,11 +46,6 @@ class OneEffect:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def provider() -> CountingProvider:
     return CountingProvider(BLIND.provider)
 

@@ -21,11 +21,6 @@ from tests.support.kills import killed_at
 from tests.support.protocol.checks import check_settled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def handle(world: World, job: Job, *, reason: str = "MaxDeliveryCountExceeded", **message: Any) -> None:
     sent = replace(JobMessage.for_job(job), **message)
     handler = DeadLetterHandler(build_services(world))

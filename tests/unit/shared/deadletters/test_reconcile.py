@@ -27,7 +27,7 @@ from shared.ports import CaseState, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
 from shared.worker.run import Worker
-from tests.support.application import build_services, new_job, store
+from tests.support.application import new_job, store
 from tests.support.cases import filed_job, released, snapshot_of
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
@@ -37,16 +37,6 @@ DECISION = Decision(operator="ada", reason="Looked at the provider's list.")
 KEYED = replace(DECISION, idempotency_key="key-1")
 DONE = Reconciliation(effect="submit", outcome=Outcome.DONE, external_id="video_7")
 NOT_DONE = Reconciliation(effect="submit", outcome=Outcome.NOT_DONE)
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def test_a_done_effect_is_recorded_with_its_id_and_the_job_runs_on(

@@ -30,7 +30,7 @@ from shared.jobs import Category, Job, JobState
 from shared.ports import CaseState, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
-from tests.support.application import build_services, new_job, store
+from tests.support.application import new_job, store
 from tests.support.cases import dead_job, failure, filed_job, snapshot_of
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
@@ -38,16 +38,6 @@ from tests.support.kills import killed_at
 
 DECISION = Decision(operator="ada", reason="The document is there now.")
 KEYED = replace(DECISION, idempotency_key="key-1")
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def refused(

@@ -25,11 +25,6 @@ SETTINGS = Settings.model_validate(
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     return build_services(world, settings=SETTINGS)
 

@@ -14,23 +14,13 @@ from shared.inputs import place_input
 from shared.jobs import JobState
 from shared.ports import RowKind
 from shared.services import Services
-from tests.support.application import build_intake, build_services, new_job, store
+from tests.support.application import build_intake, new_job, store
 from tests.support.cases import filed_job
 from tests.support.effects import an_effect, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
 
 DECISION = {"operator": "ada", "reason": "It is there now."}
 RECONCILE = DECISION | {"effect": "submit", "outcome": "done", "external_id": "video_7"}
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def call(

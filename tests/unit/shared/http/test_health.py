@@ -9,11 +9,6 @@ from tests.support.application import build_services
 from tests.support.fakes import World
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def test_health_is_ok_while_storage_and_bus_answer(world: World) -> None:
     answer = await Health(build_services(world)).get()
     assert (answer.status, answer.body) == (200, b'{"status":"ok"}')

@@ -22,16 +22,6 @@ from tests.support.fakes import World
 from tests.support.notify import RECEIVER, succeeded_job, telling_pipeline
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
-
-
 async def get(services: Services, route: str, job_id: str) -> HttpAnswer:
     request = HttpRequest(method="GET", url="http://localhost/api", headers={}, params={"job_id": job_id})
     application = Application(services, build_intake(services))

@@ -11,22 +11,12 @@ from shared.finishing import finish
 from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.jobs import Job, JobState, Review, StoredResult
 from shared.services import Services
-from tests.support.application import build_intake, build_services, new_job, store
+from tests.support.application import build_intake, new_job, store
 from tests.support.fakes import World
 
 DECISION = {"operator": "ada", "reason": "It is fit to be shown."}
 REF = "results/a/0"
 RESULT = StoredResult(ref=REF, content_type="text/plain", sha256="0" * 64, size=8)
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def call(

@@ -25,11 +25,6 @@ ASKED = {"task_type": TASK, "input": "The crane was greased in May."}
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     api = ApiPolicy(allowed_inputs=("inputs/documents/",), max_input=1024)
     return build_services(world, pipeline=replace(pipeline(), api=api))

@@ -11,18 +11,8 @@ from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.services import Services
 from shared.webhooks.large_bodies import LARGE_BODY
 from shared.webhooks.standard import Standard
-from tests.support.application import SECRETS, SOURCE, build_intake, build_services, note, webhook
+from tests.support.application import SECRETS, SOURCE, build_intake, note, webhook
 from tests.support.fakes import World
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def services(world: World) -> Services:
-    return build_services(world)
 
 
 async def post(

@@ -22,11 +22,6 @@ BUDGET = BudgetPolicy(job_tokens=100, day_tokens=1000)
 DAY = timedelta(days=1)
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def services_of(world: World, budget: BudgetPolicy = BUDGET, limits: TenantLimits | None = None) -> Services:
     pipe = pipeline()
     sources = {SOURCE: replace(pipe.sources[SOURCE], limits=limits or TenantLimits())}

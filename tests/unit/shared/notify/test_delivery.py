@@ -28,11 +28,6 @@ GONE = NotTold(code="receiver_gone", for_good=True)
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     return build_services(world, pipeline=telling_pipeline())
 

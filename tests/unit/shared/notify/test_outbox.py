@@ -18,11 +18,6 @@ from tests.support.notify import succeeded_job, telling_pipeline
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def services(world: World) -> Services:
     return build_services(world, pipeline=telling_pipeline())
 

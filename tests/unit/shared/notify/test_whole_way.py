@@ -21,11 +21,6 @@ from tests.support.kills import killed_at
 from tests.support.notify import telling_pipeline
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def services_of(world: World, publish: Publish = Publish.AT_ONCE) -> Services:
     policies = telling_pipeline()
     task = replace(policies.tasks[TASK], publish=publish)

@@ -28,11 +28,6 @@ DAYS = timedelta(days=1)
 POLICY = RetentionPolicy(inputs=10 * DAYS, results=30 * DAYS)
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def services_of(world: World, policy: RetentionPolicy = POLICY) -> Services:
     return build_services(world, pipeline=replace(pipeline(), retention=policy))
 

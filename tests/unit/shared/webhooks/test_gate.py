@@ -31,11 +31,6 @@ from tests.unit.shared.webhooks.sources import ACCOUNT_SID, EXAMPLES
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def keys() -> FakeKeySets:
     made = FakeKeySets()
     made.published[ADDRESS] = [public_jwk("first")]

@@ -29,11 +29,6 @@ from tests.unit.shared.webhooks.sources import EXAMPLES, Example
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 async def issuer() -> AsyncIterator[Issuer]:
     async with running_issuer() as running:
         yield running

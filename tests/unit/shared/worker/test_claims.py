@@ -15,11 +15,6 @@ from tests.support.fakes import World
 ROWS = [Row(kind=RowKind.TIMELINE, key="1", data={"event": "succeeded"})]
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def claimed(world: World) -> Snapshot:
     lease = Lease(token="mine", until=world.clock.now() + timedelta(seconds=90))
     job = await store(world, new_job(world, state=JobState.RUNNING, claim=1, lease=lease))

@@ -19,11 +19,6 @@ LAST_ATTEMPT = Rules(retry=NO_RETRY, poll=PollPolicy())
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 async def claim(world: World) -> Claim:
     lease = Lease(token="mine", until=world.clock.now() + timedelta(seconds=90))
     job = await store(world, new_job(world, state=JobState.RUNNING, claim=1, lease=lease))

@@ -14,11 +14,6 @@ from tests.support.fakes import World
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def job(world: World) -> Job:
     return new_job(world)
 
