@@ -1,9 +1,10 @@
-"""Servers between an adapter and storage that lose answers, or never give one."""
+"""What stands where a server is expected and loses answers, never gives one, or refuses connections."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from devhost.faults.proxy import Proxy
 from devhost.ports import LOOPBACK
@@ -80,3 +81,11 @@ async def black_hole() -> AsyncIterator[int]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await server.wait_closed()
+
+
+@contextmanager
+def refusing() -> Iterator[int]:
+    """A port that refuses connections: held, so that nobody else can listen there, but not listened on."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as held:
+        held.bind((LOOPBACK, 0))
+        yield int(held.getsockname()[1])
