@@ -1,9 +1,10 @@
-"""Fakes of all that is outside, and services over them."""
+"""Fakes of all that is outside, and what the application makes of them."""
 
 import pytest
 
+from shared.intake import Intake
 from shared.services import Services
-from tests.support.application import build_services
+from tests.support.application import build_intake, build_services
 from tests.support.fakes import World
 
 
@@ -15,3 +16,8 @@ def world() -> World:
 @pytest.fixture
 def services(world: World) -> Services:
     return build_services(world)
+
+
+@pytest.fixture
+def intake(services: Services) -> Intake:
+    return build_intake(services)
