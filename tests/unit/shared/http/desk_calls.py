@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-from shared.application import Application
-from shared.http.exchange import HttpAnswer, HttpRequest, answered
+from shared.http.exchange import HttpAnswer
 from shared.services import Services
-from tests.support.application import build_intake
+from tests.unit.shared.http import serving
 
 DECISION = {"operator": "ada", "reason": "It is there now."}
 RECONCILE = DECISION | {"effect": "submit", "outcome": "done", "external_id": "video_7"}
@@ -21,17 +20,7 @@ async def call(
     query: dict[str, str] | None = None,
     key: str | None = None,
 ) -> tuple[int, dict[str, Any]]:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
-    request = HttpRequest(
-        method="POST" if body is not None else "GET",
-        url="http://localhost/api",
-        headers={} if key is None else {"idempotency-key": key},
-        params={"job_id": case_id},
-        query=query or {},
-        body=raw,
-    )
-    application = Application(services, build_intake(services))
-    answer = await answered(lambda: application.serve(route, request))
+    answer = await serving.call(services, route, case_id, body, query=query, key=key)
     return answer.status, read(answer)
 
 

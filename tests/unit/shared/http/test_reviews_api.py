@@ -6,32 +6,16 @@ from typing import Any
 import pytest
 
 from shared.adapters.cursors import to_cursor
-from shared.application import Application
 from shared.finishing import finish
-from shared.http.exchange import HttpAnswer, HttpRequest, answered
 from shared.jobs import Job, JobState, Review, StoredResult
 from shared.services import Services
-from tests.support.application import build_intake, new_job, store
+from tests.support.application import new_job, store
 from tests.support.fakes import World
+from tests.unit.shared.http.serving import call
 
 DECISION = {"operator": "ada", "reason": "It is fit to be shown."}
 REF = "results/a/0"
 RESULT = StoredResult(ref=REF, content_type="text/plain", sha256="0" * 64, size=8)
-
-
-async def call(
-    services: Services, route: str, job_id: str, body: Any = None, *, query: dict[str, str] | None = None
-) -> HttpAnswer:
-    request = HttpRequest(
-        method="POST" if body is not None else "GET",
-        url="http://localhost/api",
-        headers={},
-        params={"job_id": job_id},
-        query=query or {},
-        body=b"" if body is None else json.dumps(body).encode(),
-    )
-    application = Application(services, build_intake(services))
-    return await answered(lambda: application.serve(route, request))
 
 
 async def code(services: Services, route: str, job_id: str, body: Any = None) -> tuple[int, str]:

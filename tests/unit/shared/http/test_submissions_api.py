@@ -9,16 +9,16 @@ import pytest
 from pydantic import SecretStr
 
 from shared import uploads
-from shared.application import Application
 from shared.http import submissions_api
 from shared.http.bodies import BODY_LIMIT
-from shared.http.exchange import HttpAnswer, HttpRequest, answered
+from shared.http.exchange import HttpAnswer, HttpRequest
 from shared.pipeline import ApiPolicy, Users
 from shared.services import Services
 from shared.settings import Settings
 from shared.webhooks.large_bodies import LARGE_BODY, LargeBodies
-from tests.support.application import DOCUMENT, TASK, build_intake, build_services, pipeline
+from tests.support.application import DOCUMENT, TASK, build_services, pipeline
 from tests.support.fakes import World
+from tests.unit.shared.http.serving import serve
 
 PDF = b"%PDF-1.7\n1 0 obj <<>> endobj"
 ASKED = {"task_type": TASK, "input": "The crane was greased in May."}
@@ -28,11 +28,6 @@ ASKED = {"task_type": TASK, "input": "The crane was greased in May."}
 def services(world: World) -> Services:
     api = ApiPolicy(allowed_inputs=("inputs/documents/",), max_input=1024)
     return build_services(world, pipeline=replace(pipeline(), api=api))
-
-
-async def serve(services: Services, route: str, request: HttpRequest) -> HttpAnswer:
-    application = Application(services, build_intake(services))
-    return await answered(lambda: application.serve(route, request))
 
 
 async def ask(services: Services, document: Any = None, *, key: str | None = "key-1") -> HttpAnswer:
