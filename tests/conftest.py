@@ -51,12 +51,17 @@ def pytest_unconfigure() -> None:
 
 SLOWEST_FIRST = ("flows", "host", "broker", "unit/devhost", "contract")
 """Folders whose modules wait for real processes: started first, no worker ends long after the others."""
+PATIENT_TIMEOUT = pytest.mark.timeout(900)
+"""For all of them: a busy machine may have them wait for several things in turn, each with its own bound."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the modules by how long they take; within a folder the (random) order stays as it is."""
     items.sort(key=_turn)
+    for item in items:
+        if _turn(item) < len(SLOWEST_FIRST) and item.get_closest_marker("timeout") is None:
+            item.add_marker(PATIENT_TIMEOUT)
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,7 +1,6 @@
 """A real local broker process with one queue, and what tests do to it through the SDK."""
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -14,15 +13,11 @@ from typing import Any
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage
 
 from devhost.faults.clock import BrokerClock
-from tests.host.harness import REPOSITORY
+from devhost.ports import free_ports
+from tests.host.harness import PATIENCE_SECONDS, REPOSITORY
 from tests.support.forking.process import popen
 
 QUEUE = "work"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @dataclass
@@ -34,7 +29,7 @@ class BrokerProcess:
     max_delivery_count: int = 5
 
     def __post_init__(self) -> None:
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.connection_string = (
             f"Endpoint=sb://127.0.0.1:{self.port};SharedAccessKeyName=RootManageSharedAccessKey;"
             "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
@@ -72,7 +67,7 @@ class BrokerProcess:
 
     def end_locks(self) -> None:
         """Let the time of every lock run out that is not renewed meanwhile; for locks of a minute or less."""
-        self.clock.advance(61)
+        self.clock.advance(61, timeout=PATIENCE_SECONDS)
 
     def send(self, *bodies: Any, **properties: Any) -> None:
         messages = [ServiceBusMessage(body, **properties) for body in bodies]
@@ -83,7 +78,9 @@ class BrokerProcess:
         with self._client() as client, client.get_queue_receiver(QUEUE, sub_queue=sub_queue) as receiver:
             return receiver.peek_messages(max_message_count=250)
 
-    def wait_for_count(self, count: int, sub_queue: str | None = None, seconds: float = 20.0) -> None:
+    def wait_for_count(
+        self, count: int, sub_queue: str | None = None, seconds: float = PATIENCE_SECONDS
+    ) -> None:
         """Wait until the queue holds exactly `count` messages, locked ones included."""
         deadline = time.monotonic() + seconds
         with self._client() as client, client.get_queue_receiver(QUEUE, sub_queue=sub_queue) as receiver:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,8 @@ from tests.support import host_worker
 from tests.support.forking.process import popen, run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 90.0
+"""For what comes in a moment, unless the machine is busy."""
 HOST_JSON: dict[str, Any] = {
     "version": "2.0",
     "extensionBundle": {"id": "Microsoft.Azure.Functions.ExtensionBundle", "version": "[4.*, 5.0.0)"},
@@ -102,22 +105,33 @@ class HostProcess:
         with self._grew:
             return "".join(self._lines)
 
-    def wait_for_log(self, text: str, seconds: float = 20.0, times: int = 1) -> str:
+    def wait_for_log(self, text: str, seconds: float = PATIENCE_SECONDS, times: int = 1) -> str:
         """Wait until the log holds `text` (`times` times) and return the log."""
         with self._grew:
             found = self._grew.wait_for(lambda: "".join(self._lines).count(text) >= times, seconds)
         assert found, f"{text!r} not in the log:\n{self.log()}"
         return self.log()
 
-    def terminate(self, seconds: float = 20.0) -> int:
+    def terminate(self, seconds: float = PATIENCE_SECONDS) -> int:
         """SIGTERM, and the exit code."""
         self.process.terminate()
         return self.wait(seconds)
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         code = self.process.wait(seconds)
         self._reader.join()
         return code
+
+    def wait_refusing(self) -> None:
+        """Wait until it takes no new connections."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS).close()
+            except ConnectionRefusedError:
+                return
+            assert time.monotonic() < deadline, "it goes on taking connections"
+            time.sleep(0.02)
 
     def request(
         self,
@@ -128,7 +142,7 @@ class HostProcess:
         **options: Any,
     ) -> Answer:
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request(method, target, body, headers or {}, **options)
             response = connection.getresponse()
@@ -138,7 +152,7 @@ class HostProcess:
 
     def raw(self, sent: bytes) -> bytes:
         """Send bytes and return what comes back until the host closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS) as connection:
             connection.sendall(sent)
             received = b""
             while piece := connection.recv(65_536):
@@ -155,7 +169,11 @@ class HostProcess:
 
 def start_fails(app: Path, *arguments: str, worker: WorkerKind | None = None) -> str:
     """Run a host that must not start: exit code 1, nothing on standard output. Returns its log."""
-    done = run([*host_worker.command(worker), "--app", str(app), *arguments], cwd=REPOSITORY, timeout=60)
+    done = run(
+        [*host_worker.command(worker), "--app", str(app), *arguments],
+        cwd=REPOSITORY,
+        timeout=2 * PATIENCE_SECONDS,
+    )
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
     return done.stderr

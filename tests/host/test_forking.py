@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.harness import REPOSITORY, HostProcess, start_fails, write_app
+from tests.host.harness import PATIENCE_SECONDS, REPOSITORY, HostProcess, start_fails, write_app
 from tests.support.forking.process import ForkedProcess
 
 pytestmark = [
@@ -73,7 +73,7 @@ def test_its_end_is_told_as_that_of_any_child(tmp_path: Path, number: signal.Sig
         port_of(process)
         assert os.getsid(process.pid) == process.pid
         process.send_signal(number)
-        assert process.wait(20) == code
+        assert process.wait(PATIENCE_SECONDS) == code
 
 
 def test_a_start_that_fails_says_the_same_forked_and_from_scratch(tmp_path: Path) -> None:

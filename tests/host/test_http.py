@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.host.harness import HostProcess, write_app
+from tests.host.harness import PATIENCE_SECONDS, HostProcess, write_app
 
 pytestmark = pytest.mark.host
 
@@ -104,7 +104,7 @@ def test_a_chunked_body_arrives_empty(host: HostProcess) -> None:
 
 
 def test_header_names_are_lower_case_and_repeated_headers_joined_by_a_comma(host: HostProcess) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=PATIENCE_SECONDS)
     connection.putrequest("GET", "/api/echo/x")
     for value in ("one", "two"):
         connection.putheader("X-Twice", value)

@@ -6,23 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.host.harness import HostProcess, start_fails, write_app
+from tests.host.harness import PATIENCE_SECONDS, HostProcess, start_fails, write_app
 
 pytestmark = pytest.mark.host
 
 APP = """
-import asyncio
-
 @app.route(route="echo/{*rest}")
 async def echo(req: func.HttpRequest) -> func.HttpResponse:
     print("echo was called", flush=True)
     return func.HttpResponse(str(len(req.get_body())))
-
-@app.route(route="slow")
-async def slow(req: func.HttpRequest) -> func.HttpResponse:
-    await asyncio.sleep(3)
-    print("slow one is done", flush=True)
-    return func.HttpResponse("late")
 
 @app.route(route="broken-off")
 async def broken_off(req: func.HttpRequest) -> func.HttpResponse:
@@ -35,7 +27,7 @@ async def broken_off(req: func.HttpRequest) -> func.HttpResponse:
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
     folder = tmp_path_factory.mktemp("limits")
     app = write_app(folder, APP, values={"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": "1000"})
-    with HostProcess(app, ("--answer-timeout", "1.5")) as running:
+    with HostProcess(app) as running:
         yield running
 
 
@@ -45,7 +37,7 @@ def test_a_body_over_the_limit_is_413(host: HostProcess) -> None:
 
 
 def test_a_body_over_the_limit_is_refused_before_any_of_it_is_sent(host: HostProcess) -> None:
-    with socket.create_connection(("127.0.0.1", host.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(b"POST /api/echo/x HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000000\r\n\r\n")
         assert connection.recv(1024).startswith(b"HTTP/1.1 413 ")
 
@@ -60,10 +52,25 @@ def test_a_limit_that_is_no_number_of_bytes_does_not_start(
     assert "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: expected a number of bytes" in start_fails(app)
 
 
-def test_an_answer_that_takes_too_long_is_504_and_the_function_runs_on(host: HostProcess) -> None:
-    answer = host.request("GET", "/api/slow")
-    assert (answer.status, answer.body) == (504, b"")
-    host.wait_for_log("slow one is done")
+def test_an_answer_that_takes_too_long_is_504_and_the_function_runs_on(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    source = """
+import asyncio, os
+
+@app.route(route="slow")
+async def slow(req: func.HttpRequest) -> func.HttpResponse:
+    while not os.path.exists("let-go"):
+        await asyncio.sleep(0.01)
+    print("slow one is done", flush=True)
+    return func.HttpResponse("late")
+"""
+    app = write_app(tmp_path_factory.mktemp("slow"), source)
+    with HostProcess(app, ("--answer-timeout", "0.5")) as host:
+        answer = host.request("GET", "/api/slow")
+        assert (answer.status, answer.body) == (504, b"")
+        (app / "let-go").touch()
+        host.wait_for_log("slow one is done")
 
 
 def test_queries_headers_and_bodies_are_not_logged(host: HostProcess) -> None:
@@ -132,7 +139,7 @@ def test_a_request_without_a_host_header_is_400(host: HostProcess) -> None:
 
 
 def test_a_body_that_breaks_off_reaches_no_function(host: HostProcess) -> None:
-    with socket.create_connection(("127.0.0.1", host.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(b"POST /api/broken-off HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
     log = host.wait_for_log("event=bad_request error=ConnectionResetError")
     assert "broken-off was called" not in log

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ from devhost.functions import service_bus_link
 from devhost.functions.service_bus_link import QueueAddress, QueueLink
 from devhost.functions.service_bus_management import BROKEN
 from tests.host.broker import QUEUE, BrokerProcess, running_broker
+from tests.host.harness import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.host, pytest.mark.broker]
 FOR_EVER = timedelta(seconds=-1)
 
 
-_LOCK_SECONDS = 60
+_LOCK_SECONDS = 300
 
 
 @pytest.fixture
@@ -63,9 +65,9 @@ async def one(link: QueueLink) -> ServiceBusReceivedMessage:
 async def outlive_its_lock(broker: BrokerProcess, message: ServiceBusReceivedMessage) -> None:
     """Put the broker's time forward past the end of the message's lock, with renewals on the way."""
     for _ in range(3):
-        await asyncio.to_thread(broker.clock.advance, _LOCK_SECONDS * 0.6)
+        await asyncio.to_thread(partial(broker.clock.advance, _LOCK_SECONDS * 0.6, timeout=PATIENCE_SECONDS))
         before = message.locked_until_utc
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while message.locked_until_utc == before:  # noqa: ASYNC110  a renewal sets no event
                 await asyncio.sleep(0.02)
 
@@ -135,8 +137,8 @@ async def test_every_call_ends_when_the_broker_falls_silent(
     with running_broker(tmp_path / "broker", lock_duration="PT8S") as broker, Proxy(broker.port) as proxy:
         await asyncio.to_thread(broker.send, b"x", b"y")
         async with open_link(broker, proxy.port) as waiting, open_link(broker, proxy.port) as settling:
-            message = await one(settling)
             await waiting.complete(await one(waiting))
+            message = await one(settling)
             monkeypatch.setattr(service_bus_link, "_POLLS_A_PROBE", 1)
             await asyncio.to_thread(proxy.black_hole)
 
@@ -145,7 +147,7 @@ async def test_every_call_ends_when_the_broker_falls_silent(
                     pass
 
             calls = [waiting.receive(), settling.complete(message), open_another()]
-            ends = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
+            ends = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 150)
         await asyncio.to_thread(broker.wait_for_count, 1)
     assert isinstance(ends[0], BROKEN)
     assert ends[1] is None  # a lock that could not be given back is only logged
@@ -157,5 +159,5 @@ async def test_a_wrong_key_is_an_error_and_no_wait(broker: BrokerProcess) -> Non
     address = replace(QueueAddress("", QUEUE, dead_letters=False), connection_string=text)
     link = QueueLink(address)
     with pytest.raises(BROKEN):
-        await asyncio.wait_for(link.open(), 20)
+        await asyncio.wait_for(link.open(), PATIENCE_SECONDS)
     await link.close()

@@ -96,18 +96,27 @@ def test_a_message_whose_function_ends_while_the_broker_is_away_is_completed_lat
 def test_sigterm_lets_the_message_in_hand_finish_and_leaves_the_rest(
     tmp_path: Path, broker: BrokerProcess
 ) -> None:
-    source = work_app(GOT + '; await asyncio.sleep(2); say("DONE")')
+    held = """
+    while not os.path.exists("let-go"):
+        await asyncio.sleep(0.01)
+    say("DONE")"""
+    source = "import os\n" + work_app(GOT + held)
     app = queue_app(tmp_path, broker, source, extensions=service_bus(maxConcurrentCalls=1))
     with HostProcess(app) as host:
         broker.send(b"first", b"second")
         host.wait_for_log('GOT {"body": "first"')
-        assert host.terminate() == 0
+        host.process.terminate()
+        host.wait_refusing()
+        (app / "let-go").touch()
+        assert host.wait() == 0
         assert host.log().count("DONE") == 1
     assert [b"".join(m.body) for m in broker.peek()] == [b"second"]
 
 
 def test_a_host_killed_at_work_leaves_its_message_to_the_next(tmp_path: Path, broker: BrokerProcess) -> None:
-    app = queue_app(tmp_path, broker, work_app(GOT + "; await asyncio.sleep(1)"))
+    app = queue_app(
+        tmp_path, broker, work_app(GOT + "; await asyncio.sleep(600 if msg.delivery_count == 1 else 0)")
+    )
     with HostProcess(app) as host:
         broker.send(b"kept")
         host.wait_for_log("GOT {")

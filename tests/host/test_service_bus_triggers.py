@@ -51,13 +51,18 @@ def test_deliveries_of_a_dead_letter_never_end_and_go_on_counting(
 def test_max_concurrent_calls_governs_the_dead_letter_function_too(
     tmp_path: Path, broker: BrokerProcess
 ) -> None:
-    body = """global running
+    body = """global running, most
     running += 1
+    most = max(most, running)
     say("RUNNING", now=running)
+    while most < 2:
+        await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)
     running -= 1"""
     source = (
-        "running = 0\n" + work_app('raise ValueError("planned")') + _dead("%QUEUE%/$deadletterqueue", body)
+        "running = most = 0\n"
+        + work_app('raise ValueError("planned")')
+        + _dead("%QUEUE%/$deadletterqueue", body)
     )
     app = queue_app(tmp_path, broker, source, extensions=service_bus(maxConcurrentCalls=2))
     with HostProcess(app) as host:
@@ -90,7 +95,7 @@ def test_without_auto_complete_a_failing_message_is_abandoned_all_the_same(
     app = queue_app(tmp_path, broker, source, extensions=service_bus(autoCompleteMessages=False))
     with HostProcess(app):
         broker.send(b"x")
-        broker.wait_for_count(1, "deadletter")  # no lock of a minute runs out in the time it waits
+        broker.wait_for_count(1, "deadletter", seconds=50)  # no lock of a minute runs out in that time
 
 
 def test_a_retry_policy_on_a_queue_is_ignored_with_a_warning(tmp_path: Path, broker: BrokerProcess) -> None:
@@ -101,6 +106,7 @@ def test_a_retry_policy_on_a_queue_is_ignored_with_a_warning(tmp_path: Path, bro
     with HostProcess(queue_app(tmp_path, broker, source)) as host:
         broker.send(b"x")
         broker.wait_for_count(1, "deadletter")
+        assert host.terminate() == 0
         assert "event=retry_policy_ignored function=work trigger=serviceBusTrigger" in host.log()
         assert re.findall(r'"count": (\d)', host.log()) == ["1", "2"]
 
@@ -165,7 +171,7 @@ def test_a_message_that_meets_a_stopping_host_costs_a_delivery_at_most(
         broker.send(b"first")
         host.wait_for_log('GOT {"body": "first"')
         host.process.terminate()
-        host.wait_for_log("event=stopping")
+        host.wait_refusing()
         broker.send(b"late")
         assert host.wait() == 0
         assert "late" not in host.log()

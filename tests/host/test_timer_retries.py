@@ -60,6 +60,7 @@ def boom(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
 """
     with HostProcess(write_app(tmp_path, source)) as host:
         assert host.request("GET", "/api/boom").status == 500
+        assert host.terminate() == 0
         assert "event=retry_policy_ignored function=boom trigger=httpTrigger" in host.log()
         assert host.log().count("event=failed") == 1
 

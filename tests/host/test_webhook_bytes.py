@@ -12,7 +12,7 @@ from devhost.senders.github import signed
 from shared.webhooks.base import Options, Trust, WebhookRequest
 from shared.webhooks.github import GitHub
 from shared.webhooks.rejections import BadSignature
-from tests.host.harness import HostProcess, write_app
+from tests.host.harness import PATIENCE_SECONDS, HostProcess, write_app
 
 pytestmark = pytest.mark.host
 
@@ -80,7 +80,7 @@ def test_a_signed_body_verifies_when_each_byte_comes_alone(host: HostProcess, bo
             "\r\n",
         ]
     )
-    with socket.create_connection(("127.0.0.1", host.port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE_SECONDS) as raw:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         raw.sendall(head.encode())
         for byte in content:

@@ -19,7 +19,7 @@ from tests.support import host_worker
 from tests.support.worker_index import environment
 from tests.support.worker_index.apps import SmallApp, read_apps
 
-pytestmark = [pytest.mark.host, pytest.mark.timeout(environment.SETUP_SECONDS + 120)]
+pytestmark = [pytest.mark.host, pytest.mark.timeout(environment.SETUP_SECONDS + 600)]
 
 APPS = read_apps()
 Outcomes = dict[str, dict[str, Any]]
@@ -38,7 +38,7 @@ def _outcomes(python: Path, worker: WorkerKind, folder: Path) -> Outcomes:
         given = {"settings": app.settings, "call": app.expected != "indexed"}
         script.with_suffix(".json").write_text(json.dumps(given))
     command = [str(python), "-m", "tests.support.worker_index.outcomes", worker.value, str(folder)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     outcomes: Outcomes = json.loads(done.stdout)
     return outcomes

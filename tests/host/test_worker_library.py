@@ -19,7 +19,7 @@ from tests.support.worker_index.running import Running, running_app
 from tests.support.worker_index.worker import Invocation, Worker, deploy
 
 # The first test that needs the environment waits until it is made.
-pytestmark = [pytest.mark.host, pytest.mark.timeout(environment.SETUP_SECONDS + 120)]
+pytestmark = [pytest.mark.host, pytest.mark.timeout(environment.SETUP_SECONDS + 600)]
 
 
 @pytest.fixture(scope="module")
