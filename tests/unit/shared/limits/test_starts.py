@@ -18,7 +18,7 @@ from tests.support.application import new_job
 from tests.support.fakes import World
 from tests.support.fakes.time import START
 from tests.support.virtual_time import LoopClock, run_virtually
-from tests.unit.shared.limits.test_slots import MINUTE, SECOND, limited
+from tests.unit.shared.limits.held_slots import MINUTE, SECOND, limited
 
 
 def shared_and_own(world: World, *, source: int, user: int) -> Services:
