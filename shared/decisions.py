@@ -6,12 +6,14 @@ The job carries what matters of its effects (`open_effects`). docs/decision-tabl
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shared.abandoned import reconcile_first
 from shared.calls.calling import BudgetExceeded, MustWait
 from shared.calls.failures import CallFailed, FailureKind
 from shared.calls.resting import RESTING, TriedInVain
 from shared.errors import (
     AfterhookError,
     DeliveryUnfit,
+    IdNotKnown,
     JobCancelled,
     OutcomeUnknownError,
     PermanentError,
@@ -85,7 +87,7 @@ def decide(
     ended: AfterhookError | Waiting, job: Job, rules: Rules, now: datetime, fraction: float
 ) -> Decision:
     """Decide for `job`, whose run ended so. `fraction` in [0, 1) is the jitter."""
-    if isinstance(ended, JobCancelled) or (job.cancel_requested and not job.open_effects):
+    if not job.open_effects and (job.cancel_requested or isinstance(ended, JobCancelled)):
         return Cancel()
     match ended:
         case MustWait():
@@ -112,6 +114,8 @@ def _category(error: AfterhookError) -> Category:
             return Category.FIX_INPUT
         case BudgetExceeded():
             return Category.BUDGET
+        case IdNotKnown():
+            return Category.RECONCILE
         case TaskFailed() | UnknownTask() | DeliveryUnfit():
             return Category.MANUAL_REVIEW
         case PermanentError():
@@ -124,8 +128,7 @@ def _bury(job: Job, category: Category, error: AfterhookError, more: str = "") -
     """An open effect outweighs every other reason: whatever is done next needs its outcome first."""
     text = f"{error} {more}".strip()
     if job.open_effects:
-        names = ", ".join(job.open_effects)
-        return Bury(Category.RECONCILE, error.code, f"{text} The outcome of {names} is not known.")
+        return Bury(Category.RECONCILE, error.code, f"{text} {reconcile_first(job.open_effects)}")
     return Bury(category, error.code, text)
 
 
@@ -184,10 +187,12 @@ def _wait(waiting: Waiting, job: Job, rules: Rules, now: datetime, fraction: flo
 
 def _ask(unknown: OutcomeUnknownError, job: Job, rules: Rules, now: datetime, fraction: float) -> Decision:
     if unknown.ask_at is None:
-        return Bury(Category.RECONCILE, unknown.code, f"{unknown} The provider cannot be asked.")
+        why = "The provider cannot be asked by us: look there, then reconcile."
+        return Bury(Category.RECONCILE, unknown.code, f"{unknown} {why}")
     at = _next_look(job, rules.poll, now, fraction, unknown.ask_at - now)
     if at is None:
-        return Bury(Category.RECONCILE, unknown.code, f"{unknown} It was asked in vain until the deadline.")
+        why = "It was asked in vain until the deadline: look there, then reconcile."
+        return Bury(Category.RECONCILE, unknown.code, f"{unknown} {why}")
     return AskAt(at)
 
 

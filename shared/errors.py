@@ -80,6 +80,18 @@ class EffectChanged(AfterhookError):
     code: ClassVar[str] = "effect_changed"
 
 
+class IdNotKnown(PermanentError):
+    """The provider does not know the id that a person gave. Reconcile that effect once more."""
+
+    code: ClassVar[str] = "id_not_known"
+
+    def __init__(self, provider: str, action: str) -> None:
+        super().__init__(
+            f"{provider} does not know the id that a person gave for {action}."
+            f" Reconcile {action} once more, with the right id or as not_done."
+        )
+
+
 class StorageUnavailable(TransientError):
     """The storage account did not answer, or not in time."""
 

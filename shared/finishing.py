@@ -53,11 +53,11 @@ async def _told(services: Services, job: Job) -> bool:
 async def tidy(services: Services, job: Job, release: int) -> None:
     """Settle the lists, note the job's end, forget its limits, then remove the open row of `release`.
 
-    Repeatable.
+    Repeatable. What waits for a person's look has not come to its end: the verdict's tidying notes that.
     """
     await settle_cases(services, job)
     await settle_review(services, job)
-    if job.final:
+    if job.settled:
         await services.retention.put(ended(job))
     await forget_job(services, job, release)
     await reach(Point.FINISH_BEFORE_OPEN_ROW)

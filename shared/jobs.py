@@ -144,6 +144,11 @@ class Job:
         return self.state in FINAL
 
     @property
+    def settled(self) -> bool:
+        """Whether nothing is left to decide about it: final, and under no review."""
+        return self.final and self.review is not Review.PENDING
+
+    @property
     def waiting(self) -> bool:
         """Whether the outside works on it, or an outcome is asked for: what runs then is a look."""
         return self.waits > 0 or self.waiting_since is not None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.errors import OutcomeUnknownError
+from shared.abandoned import abandoned
 from shared.jobs import Category, Failure, Job, JobState
 from shared.messages import JobMessage
 from shared.ports import Snapshot
@@ -83,21 +83,14 @@ def _looked_after_until(job: Job) -> datetime | None:
 
 
 def _failure(job: Job, now: datetime, *, expired: bool, worker: str, app_version: str) -> Failure:
-    code = "delivery_expired" if expired else "crashed"
-    category = Category.EXPIRED if expired else Category.CRASHED
-    message = _EXPIRED if expired else _CRASHED
-    if job.open_effects:  # outweighs the reason: before anything else its outcome must be known
-        code, category = OutcomeUnknownError.code, Category.RECONCILE
-        message = f"{message} The outcome of {', '.join(job.open_effects)} is not known: reconcile first."
-    return Failure(
-        code=code,
-        category=category,
-        message=message,
-        at=now,
-        attempts=job.attempt,
+    return abandoned(
+        job,
+        now,
+        code="delivery_expired" if expired else "crashed",
+        category=Category.EXPIRED if expired else Category.CRASHED,
+        text=_EXPIRED if expired else _CRASHED,
         worker=worker,
         app_version=app_version,
-        input_ref=job.input_ref,
     )
 
 

@@ -41,10 +41,15 @@ class EffectContract:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What an executed call gave: the provider's id of it, and small JSON-able data (no secrets, no text)."""
+    """What an executed call gave: the provider's id of it, and small JSON-able data (no secrets, no text).
+
+    `unconfirmed`: the id is a person's word, and no answer about it has let the job wait since. A provider
+    that does not know it then makes an `IdNotKnown`.
+    """
 
     external_id: str
     data: Mapping[str, Any] = field(default_factory=dict)
+    unconfirmed: bool = False
 
 
 class EffectCall(Protocol):

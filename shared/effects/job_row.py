@@ -25,7 +25,7 @@ def with_record(job: Job, contract: EffectContract, record: EffectRecord, now: d
 def goes_on(contract: EffectContract, record: EffectRecord) -> bool:
     """Whether the outside works on it, as it said itself.
 
-    An id that a person gave may be mistyped: until the provider knows it, looks spend attempts, so that such
-    a job is soon a case again.
+    An id that a person gave may be mistyped: until an answer about it lets the job wait, what fails spends
+    attempts.
     """
     return contract.long_running and record.state is EffectState.DONE and record.operator is None

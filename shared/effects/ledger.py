@@ -99,7 +99,8 @@ class Ledger:
             case Stored(done):
                 assert record is not None
                 await self._resume(contract, record)
-                return done
+                by_person = record.operator is not None
+                return replace(done, unconfirmed=by_person and not self._claim.job.waiting)
             case Begin(generation):
                 return await self._send(wanted, self._intent(wanted, generation), fresh=True)
             case Repeat(standing):

@@ -27,7 +27,7 @@ class EndedJob:
 
 
 def ended(job: Job, left: Left = Left.ALL) -> EndedJob:
-    """The entry of a job that is final."""
+    """The entry of a job that is settled."""
     return EndedJob(job_id=job.job_id, day=job.updated_at.astimezone(UTC).date(), left=left)
 
 

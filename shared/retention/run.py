@@ -106,8 +106,8 @@ class Retention:
     async def _delete(self, entry: EndedJob) -> None:
         services = self._services
         snapshot = await services.jobs.load(entry.job_id)
-        if snapshot is None or not snapshot.job.final:
-            await services.retention.remove(entry)  # it comes again when the job ends
+        if snapshot is None or not snapshot.job.settled:
+            await services.retention.remove(entry)  # it comes again when the job is settled
             return
         what = due(services.pipeline.retention, entry.day, services.clock.now())
         await self._mark(snapshot, what)

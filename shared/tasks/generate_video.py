@@ -13,6 +13,7 @@ from typing import ClassVar, assert_never
 from shared.calls.failures import CallFailed
 from shared.calls.resting import TriedInVain
 from shared.effects.contract import Call, Done
+from shared.errors import IdNotKnown
 from shared.failpoints import Point, reach
 from shared.sizes import KIB
 from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
@@ -36,6 +37,8 @@ SLOT_WAIT = timedelta(seconds=10)
 """For one of the downloads at once; short, because status and fetch must fit the attempt too."""
 DOWNLOADS_BUSY = "downloads_busy"
 NOT_FOUND = 404
+_OF_THE_ID = frozenset({400, NOT_FOUND, 410, 422})
+"""How services refuse to tell of a video that they do not have, or whose id has another form than theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class GenerateVideo:
         """The video, or the wait for it.
 
         Raises VideoRequestInvalid, VideoNotConfigured, CreationFailed, ContentRefused, VideoNotKnown,
-        LinkBroken, LinkRefused or VideoUnfit.
+        IdNotKnown, LinkBroken, LinkRefused or VideoUnfit.
         """
         order = read_order(task_input.content, self.options, context.callback_url)
         if self.provider is None:
@@ -106,6 +109,8 @@ class _Video:
                 name, lambda: self.provider.status(done.external_id), timeout=STATUS_TIMEOUT
             )
         except CallFailed as failure:
+            if done.unconfirmed and failure.status in _OF_THE_ID:
+                raise IdNotKnown(name, self.provider.contract.action) from None
             if failure.status == NOT_FOUND:
                 raise VideoNotKnown from None
             raise

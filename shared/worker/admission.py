@@ -6,7 +6,8 @@ The order of the questions matters and is fixed: finished, stale, dead, leased, 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shared.jobs import Category, Failure, Job, JobState, Lease
+from shared.abandoned import abandoned
+from shared.jobs import Category, Job, JobState, Lease
 from shared.messages import JobMessage
 from shared.ports import Snapshot
 
@@ -103,18 +104,14 @@ def admit(
 
 
 def _crashed(job: Job, now: datetime, crashes: int, worker: str, app_version: str) -> Job:
-    text = f"The worker ended {crashes} times without an outcome. Look for memory or timeout kills."
-    if job.open_effects:
-        text += f" The outcome of {', '.join(job.open_effects)} is not known."
-    failure = Failure(
-        code="outcome_unknown" if job.open_effects else "crashed",
-        category=Category.RECONCILE if job.open_effects else Category.CRASHED,
-        message=text,
-        at=now,
-        attempts=job.attempt,
+    failure = abandoned(
+        job,
+        now,
+        code="crashed",
+        category=Category.CRASHED,
+        text=f"The worker ended {crashes} times without an outcome. Look for memory or timeout kills.",
         worker=worker,
         app_version=app_version,
-        input_ref=job.input_ref,
     )
     # The claim grows so that a worker that still lives somewhere can no longer commit.
     return job.moved(

@@ -1,7 +1,7 @@
 """What follows a run that did not succeed: tables of known cases."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from shared.errors import (
     Conflict,
     DeliveryUnfit,
     EffectChanged,
+    IdNotKnown,
     JobCancelled,
     OutcomeUnknownError,
     PermanentError,
@@ -57,6 +58,7 @@ def call_failed(kind: FailureKind, status: int | None = None) -> CallFailed:
         (UnknownTask(), Category.MANUAL_REVIEW, "unknown_task"),
         (EffectChanged(), Category.MANUAL_REVIEW, "effect_changed"),
         (BudgetExceeded(), Category.BUDGET, "budget_exceeded"),
+        (IdNotKnown("video", "submit_video"), Category.RECONCILE, "id_not_known"),
         (Conflict(), Category.MANUAL_REVIEW, "conflict"),
         (call_failed(FailureKind.REJECTED, 400), Category.FIX_INPUT, "provider_call_failed"),
         (call_failed(FailureKind.REJECTED, 404), Category.FIX_INPUT, "provider_call_failed"),
@@ -98,6 +100,13 @@ def test_an_open_effect_outweighs_every_other_reason(error: AfterhookError) -> N
     outcome = decided(error, **OPEN)
     assert (outcome.category, outcome.code) == (Category.RECONCILE, error.code)
     assert "submit_video" in outcome.message
+
+
+@pytest.mark.parametrize("ask_at", [None, START])
+def test_whoever_must_decide_about_an_unknown_outcome_is_told_how(ask_at: datetime | None) -> None:
+    unknown = OutcomeUnknownError("Nobody knows.", ask_at=ask_at)
+    outcome = decided(unknown, waits=9, waiting_since=START - timedelta(hours=2), **OPEN)
+    assert outcome.message.endswith("look there, then reconcile.")
 
 
 def test_an_open_effect_is_still_asked_for_when_the_attempts_are_spent_until_the_poll_deadline() -> None:
@@ -231,6 +240,7 @@ def test_a_cancelled_job_ends_cancelled_instead_of_going_on(ended: Any) -> None:
 
 
 def test_a_cancel_does_not_make_an_open_effect_forgotten() -> None:
-    outcome = decided(OutcomeUnknownError(), cancel_requested=True, **OPEN)
-    assert outcome.category is Category.RECONCILE
+    for ended in (OutcomeUnknownError(), JobCancelled()):
+        outcome = decided(ended, cancel_requested=True, **OPEN)
+        assert outcome.category is Category.RECONCILE
     assert isinstance(decided(TransientError(), cancel_requested=True, **OPEN), RetryAfter)

@@ -9,16 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.deadletters.decisions import Decision
 from shared.errors import Conflict, StorageUnavailable
 from shared.failpoints import Point
 from shared.finishing import tidy
 from shared.inputs import place_input
-from shared.jobs import Job, JobState, StoredResult
+from shared.jobs import Job, JobState, Review, StoredResult
 from shared.pipeline.policies import RetentionPolicy
 from shared.ports import Row, RowKind
 from shared.records import RecordUnreadable
 from shared.retention.ports import EndedJob, Left
 from shared.retention.run import MOST_JOBS, Due, Retention, due, horizon, remaining
+from shared.reviews import review
 from shared.services import Services
 from tests.support.application import DOCUMENT, build_services, new_job, pipeline, store
 from tests.support.fakes import World
@@ -166,6 +168,30 @@ async def test_what_is_wrong_with_one_job_does_not_keep_the_others(world: World,
     assert [await contents(world, job) for job in jobs].count(set()) == 2
     await run_after(world, 0)
     assert [await contents(world, job) for job in jobs] == [set()] * 3
+
+
+@pytest.mark.parametrize("verdict", [Review.APPROVED, Review.REJECTED])
+async def test_what_waits_for_a_review_is_kept_and_its_time_counts_from_the_verdict(
+    world: World, verdict: Review
+) -> None:
+    job = await ended_job(world, review=Review.PENDING)
+    await run_after(world, 99)
+    assert await contents(world, job) == {"inline", "inputs", "results"}
+    await review(services_of(world), job.job_id, Decision(operator="ada", reason="Seen."), verdict)
+    await run_after(world, 10)
+    assert await contents(world, job) == {"inline", "inputs", "results"}
+    await run_after(world, 1)
+    assert await contents(world, job) == {"results"}
+    await run_after(world, 20)
+    assert await contents(world, job) == set()
+
+
+async def test_an_entry_of_a_job_under_review_is_taken_off_the_index(world: World) -> None:
+    job = await ended_job(world, review=Review.PENDING)
+    await world.retention.put(EndedJob(job_id=job.job_id, day=job.updated_at.date()))
+    await run_after(world, 99)
+    assert await contents(world, job) == {"inline", "inputs", "results"}
+    assert world.retention.all_ended() == []
 
 
 async def test_a_job_that_has_not_ended_is_not_touched(world: World) -> None:
