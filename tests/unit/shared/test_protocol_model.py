@@ -20,7 +20,7 @@ AIMED_KILLS = 3
 
 ELSEWHERE: dict[Point, str] = {
     # A task awaits one effect after the other, so two unknown outcomes never stand at once.
-    Point.RECONCILE_AFTER_RECORD: "tests/unit/shared/deadletters/test_reconcile.py",
+    Point.RECONCILE_AFTER_RECORD: "tests/unit/shared/deadletters/test_reconcile_repeats.py",
     # Deleting is a timer of its own, days after the protocol has ended.
     Point.RETENTION_AFTER_MARK: "tests/unit/shared/retention/test_run.py",
     Point.RETENTION_AFTER_DELETE: "tests/unit/shared/retention/test_run.py",

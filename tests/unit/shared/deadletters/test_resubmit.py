@@ -1,54 +1,30 @@
-"""Resubmitting: each refusal, repeats, kills, a bus that is away."""
+"""Resubmitting: a fresh release, now or later, and each refusal."""
 
-import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from shared.deadletters.close import close
-from shared.deadletters.decisions import Decision
 from shared.deadletters.filing import file_case
 from shared.deadletters.refusals import (
     AlreadyDone,
     CaseNotFound,
     ChangedMeanwhile,
-    IdempotencyKeyReused,
-    InputRefused,
     NotDead,
     NotResubmittable,
     OutcomeUnknown,
-    Refusal,
 )
 from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState
-from shared.errors import Conflict, StorageUnavailable
-from shared.failpoints import Point
-from shared.inputs import place_input
-from shared.jobs import Category, Job, JobState
-from shared.ports import CaseState, RowKind
+from shared.jobs import Category, JobState
+from shared.ports import CaseState
 from shared.services import Services
-from shared.sweep import Sweep
 from tests.support.application import new_job, store
 from tests.support.cases import dead_job, failure, filed_job, snapshot_of
 from tests.support.effects import an_effect, effect_of, job_of_unknown_outcome, put_effect
 from tests.support.fakes import World
-from tests.support.kills import killed_at
-
-DECISION = Decision(operator="ada", reason="The document is there now.")
-KEYED = replace(DECISION, idempotency_key="key-1")
-
-
-async def refused(
-    services: Services, job_id: str, kind: type[Refusal], wanted: Resubmission | None = None
-) -> None:
-    with pytest.raises(kind):
-        await resubmit(services, job_id, DECISION, wanted or Resubmission())
-
-
-async def again(services: Services, job: Job, decision: Decision = DECISION) -> Released:
-    return await resubmit(services, job.job_id, decision, Resubmission())
+from tests.unit.shared.deadletters.resubmitting import DECISION, again, refused
 
 
 async def test_a_resubmit_starts_a_fresh_release(world: World, services: Services) -> None:
@@ -157,58 +133,6 @@ async def test_a_release_begins_with_waits_and_budget_of_its_own_and_keeps_what_
     assert await effect_of(world, job, "submit") == done
 
 
-@pytest.mark.parametrize(
-    "ref",
-    [
-        "nothing",
-        "inputs/../secrets/a",
-        "inputs/other/a.txt",
-        "inputs/documents/absent.txt",
-        "protected/unreadable/msg_1/a",
-        "inline/{job_id}/../" + "a" * 64,
-        "inputs/{job_id}/" + "a" * 64,
-        "inline/{job_id}/" + "a" * 64,
-    ],
-)
-async def test_an_input_that_cannot_be_used_is_refused(world: World, services: Services, ref: str) -> None:
-    job = await filed_job(services, world)
-    await refused(services, job.job_id, InputRefused, Resubmission(input_ref=ref.format(job_id=job.job_id)))
-    assert world.jobs.job(job.job_id).state is JobState.DEAD
-
-
-async def test_a_better_document_replaces_the_input(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    world.blobs.put_now("inputs/documents/better.txt", b"Better.")
-    await resubmit(services, job.job_id, DECISION, Resubmission(input_ref="inputs/documents/better.txt"))
-    assert world.jobs.job(job.job_id).input_ref == "inputs/documents/better.txt"
-    (decision,) = await world.jobs.rows(job.job_id, RowKind.DECISION)
-    assert decision.data["earlier_input_ref"] == job.input_ref
-    timeline = await world.jobs.rows(job.job_id, RowKind.TIMELINE)
-    (changed,) = [row for row in timeline if row.data["event"] == "input_changed"]
-    assert changed.data["note"] == f"by ada: inputs/documents/better.txt instead of {job.input_ref}"
-
-
-async def test_the_same_input_is_no_change(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    await again(services, job)
-    events = [row.data["event"] for row in await world.jobs.rows(job.job_id, RowKind.TIMELINE)]
-    assert "input_changed" not in events
-    assert "resubmitted" in events
-
-
-@pytest.mark.parametrize("size", [20, 40_000])
-async def test_a_new_input_is_stored_and_can_be_named_again(
-    world: World, services: Services, size: int
-) -> None:
-    job = await filed_job(services, world)
-    content = b"x" * size
-    await resubmit(services, job.job_id, DECISION, Resubmission(content=content))
-    ref = world.jobs.job(job.job_id).input_ref
-    assert ref == place_input(job.job_id, content).ref
-    second = await filed_job(services, world, "evt_2")
-    await refused(services, second.job_id, InputRefused, Resubmission(input_ref=ref))
-
-
 async def test_a_start_in_the_future_delays_message_and_deadline(world: World, services: Services) -> None:
     job = await filed_job(services, world)
     at = world.clock.now() + timedelta(hours=2)
@@ -221,121 +145,3 @@ async def test_a_start_in_the_past_delays_nothing(world: World, services: Servic
     job = await filed_job(services, world)
     await resubmit(services, job.job_id, DECISION, Resubmission(at=world.clock.now()))
     assert (world.jobs.job(job.job_id).not_before, world.bus.sent[0].at) == (None, None)
-
-
-async def test_the_same_key_gives_the_same_answer_and_sends_again(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    first = await again(services, job, KEYED)
-    second = await again(services, job, KEYED)
-    assert first == second
-    assert [sent.dropped for sent in world.bus.sent] == [False, True]
-    assert world.jobs.job(job.job_id).release == 1
-
-
-async def test_the_same_key_still_answers_when_its_start_has_passed(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    wanted = Resubmission(at=world.clock.now() + timedelta(minutes=5))
-    first = await resubmit(services, job.job_id, KEYED, wanted)
-    world.clock.advance(600)
-    assert await resubmit(services, job.job_id, KEYED, wanted) == first
-
-
-async def test_the_same_key_for_something_else_is_refused(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    await again(services, job, KEYED)
-    with pytest.raises(IdempotencyKeyReused):
-        await resubmit(services, job.job_id, KEYED, Resubmission(content=b"other"))
-    with pytest.raises(IdempotencyKeyReused):
-        await close(services, job.job_id, KEYED)
-
-
-async def test_a_repeat_after_the_job_went_on_sends_nothing(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    first = await again(services, job, KEYED)
-    snapshot = await world.jobs.load(job.job_id)
-    assert snapshot is not None
-    await world.jobs.commit(snapshot, snapshot.job.moved(JobState.RUNNING, world.clock.now(), claim=9))
-    assert await again(services, job, KEYED) == first
-    assert len(world.bus.sent) == 1
-
-
-async def test_of_two_operators_at_once_one_is_told_to_look_again(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    other = replace(DECISION, operator="grace")
-    done = await asyncio.gather(again(services, job), again(services, job, other), return_exceptions=True)
-    assert sorted(type(each).__name__ for each in done) == [ChangedMeanwhile.__name__, Released.__name__]
-    assert world.jobs.job(job.job_id).release == 1
-
-
-async def test_one_request_sent_twice_at_once_gets_one_answer(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    first, second = await asyncio.gather(again(services, job, KEYED), again(services, job, KEYED))
-    assert first == second == Released(job_id=job.job_id, release=1, queued=True)
-
-
-async def test_two_requests_at_once_under_one_key_are_told_apart(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    other = replace(KEYED, reason="Something else.")
-    done = await asyncio.gather(
-        again(services, job, KEYED), again(services, job, other), return_exceptions=True
-    )
-    assert sorted(type(each).__name__ for each in done) == ["IdempotencyKeyReused", "Released"]
-    assert world.jobs.job(job.job_id).release == 1
-
-
-async def test_a_commit_that_was_repeated_after_its_lost_answer_counts_as_done(
-    world: World, services: Services
-) -> None:
-    job = await filed_job(services, world)
-    world.jobs.fail_next("commit", Conflict(), after=True)
-    assert (await again(services, job)).release == 1
-    assert len(world.bus.accepted()) == 1
-
-
-async def test_a_lost_answer_is_made_good_by_the_same_key(world: World, services: Services) -> None:
-    job = await filed_job(services, world)
-    world.jobs.fail_next("commit", after=True)
-    with pytest.raises(StorageUnavailable):
-        await again(services, job, KEYED)
-    assert await again(services, job, KEYED) == Released(job_id=job.job_id, release=1, queued=True)
-    assert len(world.bus.accepted()) == 1
-
-
-async def test_while_the_bus_is_away_the_release_is_stored_and_the_sweep_sends_it(
-    world: World, services: Services
-) -> None:
-    job = await filed_job(services, world)
-    world.bus.down = True
-    assert not (await again(services, job)).queued
-    world.bus.down = False
-    world.clock.advance(130)
-    await Sweep(services).run()
-    (sent,) = world.bus.sent
-    assert (sent.message.release, sent.suffix is not None) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("point", "release"),
-    [
-        (Point.RESUBMIT_BEFORE_BATCH, 0),
-        (Point.RESUBMIT_BEFORE_SEND, 1),
-        (Point.RESUBMIT_AFTER_SEND, 1),
-    ],
-)
-async def test_a_kill_leaves_either_the_case_or_a_release_that_the_sweep_sends(
-    world: World, services: Services, point: Point, release: int
-) -> None:
-    job = await filed_job(services, world)
-    async with killed_at(point):
-        await again(services, job)
-    for _ in range(3):
-        world.clock.advance(601)
-        await Sweep(services).run()
-    now = world.jobs.job(job.job_id)
-    assert now.release == release
-    if release:
-        assert any(sent.message.release == 1 for sent in world.bus.accepted())
-        assert world.open.keys() == {(job.job_id, 1)}
-    else:
-        assert (now.state, world.open.keys()) == (JobState.DEAD, set())
-        assert (await again(services, job)).release == 1

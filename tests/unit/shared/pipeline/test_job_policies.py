@@ -24,7 +24,7 @@ from shared.pipeline.policies import (
 )
 from shared.retry import BackoffCurve, BackoffList
 from shared.settings import read_settings
-from tests.unit.shared.pipeline.test_loader import SOURCE, cases, load, problems_of
+from tests.unit.shared.pipeline.loading import SOURCE, cases, load, problems_of
 
 WHOLE = """
 [sources.github]
