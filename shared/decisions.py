@@ -73,6 +73,12 @@ class Bury:
 Decision = RetryAfter | AskAt | LookAt | PutOff | Cancel | Bury
 _FIX_INPUT = frozenset({400, 404, 413, 415, 422})
 """A provider's refusals that speak of the request; 401, 403 and the rest speak of us."""
+_REMEDIES = {
+    Category.FIX_INPUT: "Resubmit with another input, or correct the model or address in the settings first.",
+    Category.MANUAL_REVIEW: "Look at the key, its rights and the provider's log, then resubmit.",
+}
+_LATER = "Resubmit once the cause is gone."
+_LOOK_THERE = "See there what became of it, then resubmit or close."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,7 @@ def decide(
         case OutcomeUnknownError():
             return _ask(ended, job, rules, now, fraction)
         case CallFailed(kind=FailureKind.REJECTED):
-            return _bury(job, _category(ended), ended)
+            return _refused(job, ended)
         case TransientError() | CallFailed():
             return _retry(ended, job, rules, now, fraction)
         case _:
@@ -124,12 +130,17 @@ def _category(error: AfterhookError) -> Category:
             return Category.MANUAL_REVIEW
 
 
-def _bury(job: Job, category: Category, error: AfterhookError, more: str = "") -> Bury:
+def _bury(job: Job, category: Category, error: AfterhookError, more: str = "", remedy: str = "") -> Bury:
     """An open effect outweighs every other reason: whatever is done next needs its outcome first."""
-    text = f"{error} {more}".strip()
     if job.open_effects:
-        return Bury(Category.RECONCILE, error.code, f"{text} {reconcile_first(job.open_effects)}")
-    return Bury(category, error.code, text)
+        category, remedy = Category.RECONCILE, reconcile_first(job.open_effects)
+    return Bury(category, error.code, " ".join(filter(None, (str(error), more, remedy))))
+
+
+def _refused(job: Job, failure: CallFailed) -> Bury:
+    category = _category(failure)
+    plain = failure.code == CallFailed.code  # others say themselves what to do
+    return _bury(job, category, failure, remedy=_REMEDIES[category] if plain else "")
 
 
 def _retry(
@@ -148,7 +159,7 @@ def _retry(
         return RetryAfter(delay)
     if job.open_effects:
         return _look_again(error, job, rules, now, fraction, why)
-    return _bury(job, Category.MANUAL_REVIEW, error, why)
+    return _bury(job, Category.MANUAL_REVIEW, error, why, _LATER)
 
 
 def _look_again(
@@ -157,7 +168,7 @@ def _look_again(
     """Within the poll deadline: for the result, or (by the ledger, in the next run) for an open outcome."""
     at = _next_look(job, rules.poll, now, fraction, error.retry_after)
     if at is None:
-        return _bury(job, Category.MANUAL_REVIEW, error, why)
+        return _bury(job, Category.MANUAL_REVIEW, error, why, _LOOK_THERE)
     return AskAt(at) if job.open_effects else LookAt(at)
 
 
@@ -166,7 +177,7 @@ def _put_off(wait: MustWait, job: Job, rules: Rules, now: datetime, fraction: fl
     until = max(wait.until, now)
     until += spread(until - now, rules.retry.jitter, fraction)
     if until > _deadline(job, rules):
-        return _bury(job, Category.MANUAL_REVIEW, wait, "The end of it would be past the deadline.")
+        return _bury(job, Category.MANUAL_REVIEW, wait, "The end of it would be past the deadline.", _LATER)
     return PutOff(until, wait.reason)
 
 

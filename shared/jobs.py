@@ -133,6 +133,7 @@ class Job:
     open_effects: tuple[str, ...] = ()  # actions whose intent stands without a result, as in the ledger
     waits: int = 0  # polls, or questions about an unknown outcome, one after the other
     put_offs: int = 0  # times in a row that it came to a provider or tenant that had no room
+    interruptions: int = 0  # of runs that an outage of our own cut short, since it last came further
     waiting_since: datetime | None = None  # since when the outside works on it, or an outcome is asked for
     cancel_requested: bool = False  # honoured before the next effect
     review: Review | None = None
@@ -147,6 +148,11 @@ class Job:
     def settled(self) -> bool:
         """Whether nothing is left to decide about it: final, and under no review."""
         return self.final and self.review is not Review.PENDING
+
+    @property
+    def comes_again(self) -> bool:
+        """Whether this attempt ran before: as a look, or until it was put off or interrupted."""
+        return self.waits > 0 or self.put_offs > 0 or self.interruptions > 0
 
     @property
     def waiting(self) -> bool:

@@ -27,6 +27,7 @@ ORPHAN_AGE = timedelta(minutes=10)
 LONGEST_NUDGE_PAUSE = timedelta(hours=1)
 # A function that outlives functionTimeout takes the whole worker process with it.
 LONGEST_RUN = timedelta(minutes=5)
+LONGEST_ALERTING = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,7 @@ class Sweep:
                 run.left += 1
             else:
                 await self._look(entry, grace, run)
-        for group in await services.groups.unalerted():
-            if services.clock.now() - group.first_seen > grace:
-                await alert(services, group)
+        await self._alert(grace)
         services.telemetry.observe("open_jobs", run.open_rows)
         await watch_reviews(services)
         if run.left:
@@ -148,6 +147,17 @@ class Sweep:
             log.info("sweep of %d open rows nudged %d jobs", run.open_rows, run.nudged)
         if run.bus_away is not None:
             raise run.bus_away
+
+    async def _alert(self, grace: timedelta) -> None:
+        """Send the alerts that were not confirmed, as many as the time for them allows."""
+        services = self._services
+        until = services.clock.now() + LONGEST_ALERTING
+        for group in await services.groups.unalerted():
+            if services.clock.now() > until:
+                services.telemetry.count("sweeps_cut_short")
+                return
+            if services.clock.now() - group.first_seen > grace:
+                await alert(services, group)
 
     async def _look(self, entry: OpenEntry, grace: timedelta, run: "_Run") -> None:
         """One row. What is wrong with one job must not keep the sweep from the others."""

@@ -64,6 +64,7 @@ def next_release(
         open_effects=(),
         waits=0,
         put_offs=0,
+        interruptions=0,
         waiting_since=None,
     )
 

@@ -18,6 +18,7 @@ def with_record(job: Job, contract: EffectContract, record: EffectRecord, now: d
         open_effects=(*others, record.action) if is_open else others,
         waits=0,
         put_offs=0,
+        interruptions=0,
         waiting_since=now if goes_on(contract, record) else None,
     )
 

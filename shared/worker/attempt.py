@@ -61,7 +61,8 @@ async def attempt(claim: Claim, task: Task, policy: TaskPolicy) -> Ended:
     except Exception as error:  # noqa: BLE001  whatever a task raises becomes an outcome
         # The text of a foreign error may hold a document: only its kind and place are written down.
         log.error("task of %s failed with %s at %s", job.job_id, type(error).__name__, where_raised(error))
-        return TaskFailed(f"The task ended with an unexpected {type(error).__name__}.")
+        name = type(error).__name__
+        return TaskFailed(f"The task ended with an unexpected {name}. The log of that time says where.")
 
 
 def _context(claim: Claim, policy: TaskPolicy) -> TaskContext:

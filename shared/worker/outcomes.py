@@ -117,6 +117,7 @@ async def _turn(claim: Claim, wanted: Turn) -> None:
             not_before=wanted.at,
             waits=wanted.waits,
             put_offs=0,
+            interruptions=0,
             waiting_since=since,
         )
 
@@ -161,8 +162,9 @@ async def step_back(services: Services, claimed: Snapshot) -> None:
     Storage may still be away: then the lease runs out instead. The caller nudges.
     """
     job, now = claimed.job, services.clock.now()
-    back = job.moved(state_between_runs(job), now, lease=None)
-    rows = [services.timeline(job, "interrupted", at=now, code=StorageUnavailable.code)]
+    back = job.moved(state_between_runs(job), now, lease=None, interruptions=job.interruptions + 1)
+    told = services.timeline(job, "interrupted", at=now, code=StorageUnavailable.code)
+    rows = [] if job.interruptions else [told]  # the timeline must not grow with an outage
     try:
         await services.jobs.commit(claimed, back, rows)
     except (StorageUnavailable, Conflict):

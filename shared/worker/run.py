@@ -162,8 +162,8 @@ class Worker:
     async def _claim(self, snapshot: Snapshot, job: Job) -> Snapshot:
         """Write the claim. Where its answer was lost, the row says whether it is ours."""
         services = self._services
-        # Looks at a long wait are not told one by one: the timeline must not grow with them.
-        rows = [] if job.waits or job.put_offs else [services.timeline(job, "started")]
+        # What comes again and again is not told one by one: the timeline must not grow with it.
+        rows = [] if job.comes_again else [services.timeline(job, "started")]
         try:
             return await services.jobs.commit(snapshot, job, rows)
         except StorageUnavailable:
@@ -188,7 +188,7 @@ class Worker:
     async def _carry(self, claim: Claim) -> None:
         await reach(Point.WORKER_AFTER_CLAIM)
         services, job = self._services, claim.job
-        if not (job.attempt or job.waits or job.put_offs):
+        if not (job.attempt or job.comes_again):
             services.telemetry.observe("start_delay_seconds", _waited(job, services.clock.now()))
         task, policy = services.tasks.get(job.task_type), services.pipeline.tasks.get(job.task_type)
         if task is None or policy is None:

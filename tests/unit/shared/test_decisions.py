@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from shared.adapters.openai_client import RefusedByPolicy
 from shared.calls.calling import BudgetExceeded, MustWait
 from shared.calls.failures import CallFailed, FailureKind
 from shared.calls.resting import TriedInVain
-from shared.decisions import AskAt, Bury, Cancel, LookAt, PutOff, RetryAfter, Rules, decide
+from shared.decisions import AskAt, Cancel, LookAt, PutOff, RetryAfter, Rules, decide
 from shared.documents.errors import DocumentMissing
 from shared.errors import (
     AfterhookError,
@@ -71,7 +72,31 @@ def call_failed(kind: FailureKind, status: int | None = None) -> CallFailed:
 def test_what_is_not_transient_goes_before_a_person(
     error: AfterhookError, category: Category, code: str
 ) -> None:
-    assert decided(error) == Bury(category, code, str(error))
+    outcome = decided(error)
+    assert (outcome.category, outcome.code) == (category, code)
+    assert outcome.message.startswith(str(error))
+
+
+@pytest.mark.parametrize(
+    ("ended", "job", "remedy"),
+    [
+        (call_failed(FailureKind.REJECTED, 422), {}, "Resubmit with another input, or correct the model"),
+        (call_failed(FailureKind.REJECTED, 401), {}, "Look at the key, its rights"),
+        (call_failed(FailureKind.UNAVAILABLE, 503), {"attempt": 4}, "Resubmit once the cause is gone."),
+        (MustWait("tenant_busy", START + timedelta(days=2)), {}, "Resubmit once the cause is gone."),
+        (
+            call_failed(FailureKind.UNCLEAR),
+            {"waits": 9, "waiting_since": START - timedelta(hours=2)},
+            "See there what became of it, then resubmit or close.",
+        ),
+        (RefusedByPolicy("video"), {}, "Resubmit with another input."),
+    ],
+    ids=str,
+)
+def test_whoever_must_decide_is_told_what_to_do(
+    ended: AfterhookError, job: dict[str, Any], remedy: str
+) -> None:
+    assert decided(ended, **job).message.count(remedy) == 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.REJECTED])
@@ -99,7 +124,7 @@ def test_a_valid_input_whose_outcome_is_unknown_and_not_safe_to_repeat_is_reconc
 def test_an_open_effect_outweighs_every_other_reason(error: AfterhookError) -> None:
     outcome = decided(error, **OPEN)
     assert (outcome.category, outcome.code) == (Category.RECONCILE, error.code)
-    assert "submit_video" in outcome.message
+    assert outcome.message.endswith("submit_video is not known: look at the provider, then reconcile.")
 
 
 @pytest.mark.parametrize("ask_at", [None, START])

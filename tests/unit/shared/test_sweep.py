@@ -16,6 +16,7 @@ from shared.ports import OpenEntry, Snapshot
 from shared.records import RecordUnreadable
 from shared.services import Services
 from shared.sweep import (
+    LONGEST_ALERTING,
     LONGEST_RUN,
     File,
     Finding,
@@ -227,6 +228,22 @@ async def test_an_alert_that_was_not_confirmed_is_sent_again(world: World, servi
     await Sweep(services).run()
     await Sweep(services).run()
     assert [alert.count for alert in world.alerts.alerts] == [1]
+
+
+async def test_slow_alerts_do_not_make_a_sweep_last(world: World, services: Services) -> None:
+    for number in range(3):
+        world.alerts.fail_next("notify", TransientError())
+        await filed_job(services, world, f"evt_{number}", code=f"kind_{number}")
+    world.clock.advance(61)
+
+    async def slow() -> None:
+        world.clock.advance(LONGEST_ALERTING + timedelta(seconds=1))
+
+    world.alerts.before("notify", slow)
+    await Sweep(services).run()
+    assert (len(world.alerts.alerts), world.telemetry.counted("sweeps_cut_short")) == (1, 1)
+    await Sweep(services).run()
+    assert len(world.alerts.alerts) == 3
 
 
 @pytest.mark.parametrize("state", [JobState.AWAITING_RESULT, JobState.OUTCOME_UNKNOWN])
