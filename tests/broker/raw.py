@@ -37,7 +37,7 @@ from devhost.amqp.performatives import (
 from devhost.amqp.types import Described, ULong
 from tests.broker.process import BrokerProcess
 
-_LIMIT = 10.0
+_LIMIT = 30.0
 P = TypeVar("P", bound=Performative)
 
 

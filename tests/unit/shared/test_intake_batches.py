@@ -14,14 +14,7 @@ from shared.webhooks.event_grid import EventGrid
 from shared.webhooks.meta import Meta
 from shared.webhooks.rejections import BadSignature
 from tests.support.fakes import World
-from tests.unit.shared.batch_intake import (
-    build,
-    meta_request,
-    request,
-    route,
-    taken,
-    updates,
-)
+from tests.unit.shared.batch_intake import build, meta_request, request, route, taken, updates
 from tests.unit.shared.webhooks.batches import message, status, whatsapp
 from tests.unit.shared.webhooks.requests import NOW
 

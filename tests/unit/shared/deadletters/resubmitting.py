@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from shared.deadletters.decisions import Decision
-from shared.deadletters.refusals import (
-    Refusal,
-)
+from shared.deadletters.refusals import Refusal
 from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.jobs import Job

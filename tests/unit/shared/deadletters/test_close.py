@@ -9,12 +9,7 @@ import pytest
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
 from shared.deadletters.handler import DeadLetterHandler
-from shared.deadletters.refusals import (
-    AlreadyDone,
-    CaseNotFound,
-    ChangedMeanwhile,
-    IdempotencyKeyReused,
-)
+from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.errors import Conflict
 from shared.failpoints import Point

@@ -6,10 +6,7 @@ from datetime import timedelta
 import pytest
 
 from shared.deadletters.reconcile import Reconciled, reconcile
-from shared.deadletters.refusals import (
-    CallUnderWay,
-    Refusal,
-)
+from shared.deadletters.refusals import CallUnderWay, Refusal
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState, effect_key
 from shared.jobs import JobState

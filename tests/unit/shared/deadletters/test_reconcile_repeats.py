@@ -7,11 +7,7 @@ import pytest
 
 from shared.deadletters.decisions import Decision
 from shared.deadletters.reconcile import Reconciled, Reconciliation, reconcile
-from shared.deadletters.refusals import (
-    ChangedMeanwhile,
-    IdempotencyKeyReused,
-    Refusal,
-)
+from shared.deadletters.refusals import ChangedMeanwhile, IdempotencyKeyReused, Refusal
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState
 from shared.errors import Conflict, StorageUnavailable

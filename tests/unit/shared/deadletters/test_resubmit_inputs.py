@@ -2,9 +2,7 @@
 
 import pytest
 
-from shared.deadletters.refusals import (
-    InputRefused,
-)
+from shared.deadletters.refusals import InputRefused
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.inputs import place_input
 from shared.jobs import JobState

@@ -7,10 +7,7 @@ from datetime import timedelta
 import pytest
 
 from shared.deadletters.close import close
-from shared.deadletters.refusals import (
-    ChangedMeanwhile,
-    IdempotencyKeyReused,
-)
+from shared.deadletters.refusals import ChangedMeanwhile, IdempotencyKeyReused
 from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.errors import Conflict, StorageUnavailable

@@ -9,12 +9,7 @@ from shared.errors import AfterhookError, PermanentError, TransientError
 from shared.tasks.base import TaskResult, Waiting
 from shared.tasks.generate_video import GenerateVideo
 from shared.tasks.options import GenerateVideoOptions
-from shared.video.errors import (
-    LinkBroken,
-    LinkRefused,
-    Unfit,
-    VideoUnfit,
-)
+from shared.video.errors import LinkBroken, LinkRefused, Unfit, VideoUnfit
 from shared.video.provider import VideoFile
 from tests.support.task_context import DirectCalls, MemoryEffects, a_context
 from tests.support.videos import mp4, webm

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from shared.webhooks.rejections import WebhookRejected
 from tests.support.issuer import rsa_key, token
-from tests.unit.shared.webhooks.entra_tokens import (
-    ROLE,
-    bearer,
-    check,
-    claims,
-    part,
-    refused,
-)
+from tests.unit.shared.webhooks.entra_tokens import ROLE, bearer, check, claims, part, refused
 
 
 @pytest.mark.parametrize(

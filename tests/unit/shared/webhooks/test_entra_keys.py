@@ -12,14 +12,7 @@ import pytest
 from shared.webhooks.base import Jwk
 from shared.webhooks.rejections import UnknownSigningKey
 from tests.support.issuer import public_jwk, rsa_key
-from tests.unit.shared.webhooks.entra_tokens import (
-    PUBLISHED,
-    bearer,
-    check,
-    claims,
-    part,
-    refused,
-)
+from tests.unit.shared.webhooks.entra_tokens import PUBLISHED, bearer, check, claims, part, refused
 
 
 def test_a_token_without_signature_is_refused() -> None:

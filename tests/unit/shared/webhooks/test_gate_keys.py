@@ -11,19 +11,11 @@ import pytest
 from devhost.senders import event_grid, fal
 from shared.adapters.key_sets import AGAIN_SECONDS, KeySets
 from shared.webhooks.base import Jwk, Reply, WebhookRequest
-from shared.webhooks.rejections import (
-    BadSignature,
-)
+from shared.webhooks.rejections import BadSignature
 from shared.webhooks.secrets import KeysUnavailable
 from tests.support.fakes import World
 from tests.support.issuer import Issuer, content, public_jwk, running_issuer, token
-from tests.unit.shared.webhooks.gate_requests import (
-    GRID,
-    alert_request,
-    claims,
-    gate,
-    sent,
-)
+from tests.unit.shared.webhooks.gate_requests import GRID, alert_request, claims, gate, sent
 from tests.unit.shared.webhooks.requests import NOW
 from tests.unit.shared.webhooks.sources import EXAMPLES, Example
 

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import (
-    DeadLettered,
-)
+from shared.errors import DeadLettered
 from shared.jobs import Job
 from shared.messages import JobMessage
 from shared.worker.run import Worker

@@ -5,10 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.errors import (
-    NewerSchema,
-    TransientError,
-)
+from shared.errors import NewerSchema, TransientError
 from shared.jobs import JobState, Lease, result_ref
 from shared.messages import JobMessage
 from shared.ports import RowKind

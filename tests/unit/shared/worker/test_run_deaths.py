@@ -4,12 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.errors import (
-    DeadLettered,
-    PermanentError,
-    TransientError,
-    UnreadableMessage,
-)
+from shared.errors import DeadLettered, PermanentError, TransientError, UnreadableMessage
 from shared.jobs import Category, JobState, Lease
 from shared.ports import RowKind
 from tests.support.application import new_job, store

@@ -4,10 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.errors import (
-    QueueUnavailable,
-    StorageUnavailable,
-)
+from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.jobs import JobState
 from tests.support.application import new_job, store
 from tests.unit.shared.worker.bench import Bench
