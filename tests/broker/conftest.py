@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
 from tests.broker.process import BrokerProcess, running_broker
-from tests.broker.together import Together
+from tests.broker.together import Together, blocking_calls
+from tests.support.sdk_leaks import end_keep_alives, sockets_may_leak
 
 
 @pytest.fixture(scope="module")
@@ -20,23 +20,37 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         yield running
 
 
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left() -> Iterator[None]:
+    """What a module's tests left of the SDK ends with the module, after all else in it."""
+    yield
+    with sockets_may_leak():
+        end_keep_alives()
+
+
 @pytest.fixture(autouse=True)
 def sdk_leaks() -> Iterator[None]:
-    """The SDK leaves the socket of a connection that broke unclosed: collect it where that is no failure."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
+    """What a test left is collected before the next one, which would fail by it."""
+    with sockets_may_leak():
         yield
-        gc.collect()
 
 
 @pytest.fixture(scope="module")
-def together(broker: BrokerProcess, request: pytest.FixtureRequest) -> Iterator[Together]:
+def threads() -> Iterator[ThreadPoolExecutor]:
+    """What blocking calls run in: set up before the broker, so that it ends after it."""
+    with blocking_calls() as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def together(
+    threads: ThreadPoolExecutor, broker: BrokerProcess, request: pytest.FixtureRequest
+) -> Iterator[Together]:
     """Every selected scenario of the module, started."""
     mine = [item for item in request.session.items if isinstance(item, pytest.Function)
             and item.module is request.module and hasattr(item.function, "scenario")]  # fmt: skip
-    running = Together({item.nodeid: partial(item.function.start, broker, item) for item in mine})
+    running = Together({item.nodeid: partial(item.function.start, broker, item) for item in mine}, threads)
     try:
         yield running
     finally:
         running.close()
-        gc.collect()

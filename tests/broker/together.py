@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,18 +21,18 @@ LEAKY = pytest.mark.filterwarnings("ignore::ResourceWarning")
 _LIMIT = 90.0
 _AT_ONCE = 16  # more would only make each slower than its own time limits
 _THREADS = 100  # blocking calls of the sync SDK
+_LAST_CALLS = 60.0  # the SDK's retries of a call whose broker is gone take about 6 s
 
 
 class Together:
     """An event loop in a thread, on which every chosen scenario starts at the beginning.
 
-    Scenarios are known by the ids of their tests.
+    Scenarios are known by the ids of their tests; their blocking calls run in `threads`.
     """
 
-    def __init__(self, scenarios: Mapping[str, Start]) -> None:
+    def __init__(self, scenarios: Mapping[str, Start], threads: ThreadPoolExecutor) -> None:
         self._loop = asyncio.new_event_loop()
-        self._pool = ThreadPoolExecutor(_THREADS)
-        self._loop.set_default_executor(self._pool)
+        self._loop.set_default_executor(threads)
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._thread = threading.Thread(target=self._loop.run_forever, name="scenarios")
         self._thread.start()
@@ -49,16 +50,13 @@ class Together:
         self._results[test].result(_LIMIT * 2)
 
     def close(self) -> None:
-        """Cancel what was not waited for, and end the thread.
-
-        A blocking call that hangs ends when its broker does.
-        """
+        """Cancel what was not waited for, and end the thread."""
         for future in self._results.values():
             future.cancel()
+        self._results.clear()
         asyncio.run_coroutine_threadsafe(self._settle_down(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
-        self._pool.shutdown(wait=False)
         self._loop.close()
 
     async def _settle_down(self) -> None:
@@ -66,6 +64,20 @@ class Together:
         if tasks:
             await asyncio.wait(tasks, timeout=5)
         await self._loop.shutdown_asyncgens()
+
+
+@contextmanager
+def blocking_calls() -> Iterator[ThreadPoolExecutor]:
+    """Threads for the blocking SDK, all ended with the block: a call that hangs ends when its broker does."""
+    pool = ThreadPoolExecutor(_THREADS)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        ended = threading.Thread(target=pool.shutdown, daemon=True)
+        ended.start()
+        ended.join(_LAST_CALLS)
+        assert not ended.is_alive(), "a call of the blocking SDK still hangs, though its broker is gone"
 
 
 def scenario(body: Body) -> Callable[[Together, pytest.FixtureRequest], None]:

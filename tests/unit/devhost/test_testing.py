@@ -3,10 +3,8 @@
 The README's example shows more of it, and is run by a test of its own.
 """
 
-import gc
 import json
 import threading
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from devhost.paths import ROOT
 from devhost.stack import Part, Stack
 from devhost.testing import local_stack
 from tests.support.http import request
+from tests.support.sdk_leaks import sockets_may_leak
 
 APP = """
 import json, os, urllib.request
@@ -53,11 +52,9 @@ def settings(req: func.HttpRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def sdk_leaks() -> Iterator[None]:
-    """The SDK leaves the socket of a connection that broke unclosed: collect it where that is no failure."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
+    """The connections of `bus` are cut."""
+    with sockets_may_leak():
         yield
-        gc.collect()
 
 
 @pytest.fixture(scope="module")
