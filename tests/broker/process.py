@@ -82,7 +82,7 @@ class BrokerProcess:
         assert self.process is not None
         assert self.process.stdout is not None
         self.process.send_signal(number)
-        code = self.process.wait(10)
+        code = self.process.wait(60)
         self.process.stdout.close()
         self.process = None
         return code

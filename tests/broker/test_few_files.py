@@ -99,7 +99,7 @@ async def test_there_is_room_again_once_clients_have_gone(poor: Poor) -> None:
 
 def test_a_limit_that_leaves_no_room_at_all_is_refused_at_the_start(tmp_path: Path) -> None:
     ended = subprocess.run(
-        command(tmp_path, OWN_FILES), capture_output=True, check=False, text=True, timeout=30
+        command(tmp_path, OWN_FILES), capture_output=True, check=False, text=True, timeout=90
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     (line,) = ended.stderr.splitlines()

@@ -92,7 +92,7 @@ def refusal(*arguments: str) -> str:
         capture_output=True,
         check=False,
         text=True,
-        timeout=20,
+        timeout=90,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "Traceback" not in ended.stderr

@@ -206,7 +206,7 @@ def test_a_disk_without_room_ends_the_first_start_with_what_to_do(tmp_path: Path
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=90,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "cannot be written" in ended.stderr

@@ -77,7 +77,7 @@ def open_nursery() -> Iterator[Nursery]:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
+            process.wait(60)
 
 
 def _become_broker(arguments: Any, output: int) -> None:

@@ -130,7 +130,7 @@ def _broker(folder: Path, queues: Mapping[str, object]) -> Iterator[int]:
         yield ready["port"]
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         process.stdout.close()
 
 
