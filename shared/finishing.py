@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from shared.deadletters.ports import Case, CaseState
 from shared.errors import QueueUnavailable
 from shared.failpoints import Point, reach
 from shared.jobs import Job, JobState, Review
@@ -17,7 +18,7 @@ from shared.messages import JobMessage
 from shared.notify.delivery import TryAgain, deliver
 from shared.notify.outbox import owed
 from shared.pending_reviews import pending_review
-from shared.ports import Case, CaseState, RowKind
+from shared.ports import RowKind
 from shared.retention.ports import ended
 from shared.services import Services
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from shared.deadletters.ports import AlertSink, CaseStore, GroupStore
 from shared.jobs import Job
 from shared.limits.breakers import Breakers
 from shared.limits.ports import BudgetStore, SlotStore
@@ -12,11 +13,8 @@ from shared.pending_reviews import PendingReviews
 from shared.pipeline import Pipeline
 from shared.ports import (
     AccessPolicy,
-    AlertSink,
     BlobStore,
-    CaseStore,
     Clock,
-    GroupStore,
     JobStore,
     MessageBus,
     OpenIndex,

@@ -7,8 +7,9 @@ import aiohttp
 from pydantic import SecretStr
 
 from shared.deadletters.alert_forms import fields, form_for, payload
+from shared.deadletters.ports import Alert
 from shared.errors import ConfigurationError, TransientError
-from shared.ports import Alert, Telemetry
+from shared.ports import Telemetry
 
 logger = logging.getLogger("afterhook.alert")
 _SECONDS = 5.0

@@ -6,7 +6,7 @@ begins with what is left of the largest time.
 
 from datetime import UTC, datetime, timedelta
 
-from shared.ports import Case, CaseFilter
+from shared.deadletters.ports import Case, CaseFilter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MICROSECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)

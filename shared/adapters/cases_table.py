@@ -19,8 +19,9 @@ from shared.adapters.connections import Connections
 from shared.adapters.cursors import from_cursor, to_cursor
 from shared.adapters.limits import check_key, entity_size, key_is_valid
 from shared.adapters.tables import Columns, Found, Table
+from shared.deadletters.ports import Case, CaseFilter, CasePage, CaseState
 from shared.errors import StorageUnavailable
-from shared.ports import Case, CaseFilter, CasePage, CaseState, Randomness
+from shared.ports import Randomness
 from shared.records import RecordUnreadable, from_text, to_text
 
 _TRIES = 10

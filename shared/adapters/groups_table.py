@@ -17,8 +17,9 @@ from shared.adapters.connections import Connections
 from shared.adapters.guard import Answered
 from shared.adapters.limits import check_key, entity_size, key_is_valid
 from shared.adapters.tables import Change, Found, Table
+from shared.deadletters.ports import Case, Group
 from shared.errors import StorageUnavailable
-from shared.ports import Case, Group, Randomness
+from shared.ports import Randomness
 from shared.records import RecordUnreadable, from_text, to_text
 
 HEAD = "head"

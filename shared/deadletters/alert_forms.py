@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from shared.ports import Alert
+from shared.deadletters.ports import Alert
 
 _SLACK_HOST = "hooks.slack.com"
 _TEAMS_HOSTS = (".logic.azure.com", ".powerplatform.com", ".webhook.office.com")

@@ -1,7 +1,7 @@
 """Telling people that a kind of failure appeared: once a kind, with nothing private in it."""
 
+from shared.deadletters.ports import Alert, Group
 from shared.errors import AfterhookError
-from shared.ports import Alert, Group
 from shared.services import Services
 
 

@@ -14,12 +14,12 @@ from shared.deadletters.decisions import (
     decision_row,
     fingerprint_of_request,
 )
+from shared.deadletters.ports import Case, CaseState
 from shared.deadletters.refusals import AlreadyDone, CaseNotFound
 from shared.errors import Conflict
 from shared.failpoints import Point, reach
 from shared.finishing import tidy
 from shared.jobs import JobState
-from shared.ports import Case, CaseState
 from shared.services import Services
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from shared.deadletters.filing import file_case
+from shared.deadletters.ports import CaseState
 from shared.deadletters.refusals import (
     AlreadyDone,
     CaseNotFound,
@@ -18,7 +19,7 @@ from shared.deadletters.refusals import (
 )
 from shared.finishing import decision_key
 from shared.jobs import Job, JobState
-from shared.ports import CaseState, Row, RowKind, Snapshot
+from shared.ports import Row, RowKind, Snapshot
 from shared.services import Services
 
 

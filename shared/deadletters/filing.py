@@ -8,12 +8,13 @@ import hashlib
 from dataclasses import replace
 
 from shared.deadletters.alerting import alert
+from shared.deadletters.ports import Case, CaseState
 from shared.errors import Conflict
 from shared.failpoints import Point, reach
 from shared.finishing import settle_cases
 from shared.jobs import Category, Job, JobState
 from shared.notify.outbox import owed
-from shared.ports import Case, CaseState, Snapshot
+from shared.ports import Snapshot
 from shared.services import Services
 
 _TRIES = 5

@@ -22,6 +22,7 @@ from shared.deadletters.decisions import (
     same_request,
 )
 from shared.deadletters.open_effects import OpenEffects, open_effects, said_to_be_done
+from shared.deadletters.ports import CaseState
 from shared.deadletters.refusals import CallUnderWay, ChangedMeanwhile, NoOpenEffect
 from shared.deadletters.release import Points, Released, next_release, release, release_again
 from shared.effects.records import EffectRecord, EffectState, effect_row
@@ -29,7 +30,7 @@ from shared.errors import Conflict
 from shared.failpoints import Point, reach
 from shared.finishing import decision_key
 from shared.jobs import Job
-from shared.ports import CaseState, Row, Snapshot
+from shared.ports import Row, Snapshot
 from shared.services import Services
 
 NOT_DONE_CODE = "not_done"

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from shared.deadletters.decisions import Decision, begin, decision_row, fingerprint_of_request
 from shared.deadletters.open_effects import open_effects
+from shared.deadletters.ports import CaseState
 from shared.deadletters.refusals import InputRefused, NotResubmittable, OutcomeUnknown
 from shared.deadletters.release import Points, Released, next_release, release, release_again
 from shared.failpoints import Point
 from shared.inputs import exists, may_use, place_input, store_input
 from shared.jobs import Job
-from shared.ports import CaseState, Row
+from shared.ports import Row
 from shared.refs import parse_ref
 from shared.services import Services
 

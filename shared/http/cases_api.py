@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, StringConstraints
 
 from shared.deadletters.close import close
 from shared.deadletters.open_effects import open_effects
+from shared.deadletters.ports import CaseFilter, CaseState
 from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
 from shared.deadletters.refusals import CaseNotFound
 from shared.deadletters.release import Released
@@ -28,7 +29,7 @@ from shared.http.views import (
     timeline_view,
 )
 from shared.jobs import JOB_ID, Category
-from shared.ports import CaseFilter, CaseState, RowKind
+from shared.ports import RowKind
 from shared.services import Services
 from shared.webhooks.routing import TEXT
 

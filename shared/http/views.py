@@ -5,12 +5,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.deadletters.ports import Case
 from shared.effects.records import EffectRecord
 from shared.jobs import Failure, Job, JobState, Review
 from shared.notify.announcement import Announcement
 from shared.notify.status import NotificationState
 from shared.pending_reviews import PendingReview
-from shared.ports import Case, Row
+from shared.ports import Row
 
 PUBLISHED = frozenset({None, Review.APPROVED})
 """Of these a result is shown and told."""

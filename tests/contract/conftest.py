@@ -19,9 +19,10 @@ from shared.adapters.open_table import OpenTable
 from shared.adapters.retention_table import RetentionTable
 from shared.adapters.reviews_table import ReviewsTable
 from shared.adapters.slots_table import SlotsTable
+from shared.deadletters.ports import CaseStore, GroupStore
 from shared.limits.ports import BreakerStore, BudgetStore, SlotStore
 from shared.pending_reviews import PendingReviews
-from shared.ports import BlobStore, CaseStore, GroupStore, JobStore, OpenIndex
+from shared.ports import BlobStore, JobStore, OpenIndex
 from shared.retention.ports import RetentionIndex
 from tests.support.fakes import World
 from tests.support.storage import Azurite

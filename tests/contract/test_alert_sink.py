@@ -12,9 +12,9 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from shared.adapters.alerts import WebhookAlerts
+from shared.deadletters.ports import Alert
 from shared.errors import ConfigurationError, TransientError
 from shared.jobs import Category
-from shared.ports import Alert
 from tests.support.fakes import FakeAlertSink, FakeTelemetry
 from tests.support.lossy import black_hole, refusing
 from tests.support.waiting import in_time

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from shared.deadletters.ports import Case, CaseFilter, CaseState, CaseStore
 from shared.jobs import Category
-from shared.ports import Case, CaseFilter, CaseState, CaseStore
 from tests.contract.conftest import Stores
 from tests.support.records import MOMENT, a_case, minutes_later
 

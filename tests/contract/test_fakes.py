@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from shared.deadletters.ports import Alert
 from shared.errors import Conflict, QueueUnavailable, StorageUnavailable, TransientError
-from shared.ports import Alert
 from tests.support.fakes import FakeClock, FakeRandomness, World
 from tests.support.fakes.time import START
 from tests.support.records import a_case, a_job, a_message, minutes_later

@@ -9,12 +9,13 @@ from shared.cancel import Cancellation, Cancelling, cancel
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
 from shared.deadletters.filing import file_case
+from shared.deadletters.ports import CaseState
 from shared.deadletters.reconcile import Outcome, Reconciled, Reconciliation, reconcile
 from shared.deadletters.refusals import ChangedMeanwhile
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState, effect_row, read_effect
 from shared.jobs import Job, JobState
-from shared.ports import CaseState, RowKind
+from shared.ports import RowKind
 from shared.services import Services
 from tests.contract.conftest import Stores
 from tests.support.application import build_services, new_job

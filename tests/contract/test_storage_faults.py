@@ -12,11 +12,12 @@ import pytest
 from shared.adapters.addresses import BusAddress, StorageAddress
 from shared.adapters.connections import Connections
 from shared.adapters.guard import StorageGuard
+from shared.deadletters.ports import CaseFilter, CaseState
 from shared.errors import Conflict, StorageUnavailable
 from shared.limits.breaker import CLOSED, Breaker
 from shared.limits.ports import Slot
 from shared.limits.rates import Meter, Place
-from shared.ports import CaseFilter, CaseState, Row, RowKind
+from shared.ports import Row, RowKind
 from tests.contract.conftest import Stores, real_stores
 from tests.support.lossy import Relay, black_hole, refusing, relay_to
 from tests.support.records import MOMENT, a_case, a_job, minutes_later

@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.deadletters.ports import Case, CaseState
 from shared.jobs import Category, Job
 from shared.messages import JobMessage
-from shared.ports import Case, CaseState
 
 MOMENT = datetime(2026, 7, 27, 10, 15, tzinfo=UTC)
 

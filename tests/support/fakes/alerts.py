@@ -1,7 +1,7 @@
 """An alert sink that remembers."""
 
+from shared.deadletters.ports import Alert
 from shared.errors import TransientError
-from shared.ports import Alert
 from shared.records import from_text, to_text
 from tests.support.fakes.faults import Faults
 

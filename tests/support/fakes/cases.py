@@ -5,7 +5,7 @@ from dataclasses import replace
 from shared.adapters.case_keys import list_key, matches
 from shared.adapters.cursors import from_cursor, to_cursor
 from shared.adapters.limits import check_key
-from shared.ports import Case, CaseFilter, CasePage, CaseState
+from shared.deadletters.ports import Case, CaseFilter, CasePage, CaseState
 from shared.records import from_text, to_text
 from tests.support.fakes.faults import Faults
 

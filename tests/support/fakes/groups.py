@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from shared.adapters.limits import check_key
-from shared.ports import Case, Group
+from shared.deadletters.ports import Case, Group
 from shared.records import from_text, to_text
 from tests.support.fakes.faults import Faults
 

@@ -4,11 +4,12 @@ import hashlib
 from collections import Counter
 
 from shared.deadletters.filing import fingerprint_of
+from shared.deadletters.ports import CaseState
 from shared.finishing import decision_key
 from shared.jobs import Job, JobState, Review
 from shared.notify.announcement import OutboxState
 from shared.notify.outbox import WITHHELD, outbox_key
-from shared.ports import CaseState, RowKind
+from shared.ports import RowKind
 from tests.support.fakes import World
 
 CRASHES = 5

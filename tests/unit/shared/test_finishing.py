@@ -2,12 +2,12 @@
 
 import pytest
 
+from shared.deadletters.ports import CaseState
 from shared.errors import StorageUnavailable
 from shared.failpoints import Point
 from shared.finishing import finish, settle_cases, tidy
 from shared.jobs import JobState
 from shared.notify.notifier import NotTold
-from shared.ports import CaseState
 from shared.retention.ports import EndedJob
 from tests.support.application import build_services, new_job, store
 from tests.support.cases import filed_job, snapshot_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.deadletters.ports import Case, CaseState, Group
 from shared.jobs import Category, Failure, Job, JobState, Lease, StoredResult
-from shared.ports import Case, CaseState, Group
 from shared.records import RecordUnreadable, data_from_text, data_to_text, from_text, to_text
 from tests.support.records import a_case, a_job
 

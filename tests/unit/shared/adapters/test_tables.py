@@ -13,9 +13,9 @@ from shared.adapters.clock import SystemRandomness
 from shared.adapters.connections import Connections
 from shared.adapters.open_table import OpenTable
 from shared.adapters.tables import Table
+from shared.deadletters.ports import Case, CaseFilter
 from shared.errors import StorageUnavailable
 from shared.jobs import Category
-from shared.ports import Case, CaseFilter
 from shared.records import to_text
 from tests.support.records import MOMENT, a_case
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from shared.deadletters.alert_forms import AlertForm, form_for, payload
+from shared.deadletters.ports import Alert
 from shared.jobs import Category
-from shared.ports import Alert
 
 _LINK = "https://example.com/api/dead-letters?a=1&fingerprint=x"
 

@@ -9,12 +9,13 @@ import pytest
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
 from shared.deadletters.handler import DeadLetterHandler
+from shared.deadletters.ports import CaseState
 from shared.deadletters.refusals import AlreadyDone, CaseNotFound, ChangedMeanwhile, IdempotencyKeyReused
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.errors import Conflict
 from shared.failpoints import Point
 from shared.jobs import JobState
-from shared.ports import CaseState, Row, RowKind
+from shared.ports import Row, RowKind
 from shared.services import Services
 from shared.sweep import Sweep
 from tests.support.cases import dead_job, filed_job

@@ -8,12 +8,13 @@ import pytest
 
 from shared.deadletters.decisions import Decision
 from shared.deadletters.open_effects import said_to_be_done
+from shared.deadletters.ports import CaseState
 from shared.deadletters.reconcile import Outcome, Reconciled, Reconciliation, reconcile
 from shared.deadletters.refusals import ChangedMeanwhile, NoOpenEffect, NotDead
 from shared.effects.records import EffectRecord, EffectState, effect_key
 from shared.errors import Conflict
 from shared.jobs import Job, JobState
-from shared.ports import CaseState, RowKind
+from shared.ports import RowKind
 from shared.services import Services
 from tests.support.application import new_job, store
 from tests.support.cases import failure, filed_job, released

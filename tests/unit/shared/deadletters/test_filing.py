@@ -3,10 +3,10 @@
 from shared.deadletters.close import close
 from shared.deadletters.decisions import Decision
 from shared.deadletters.filing import file_case
+from shared.deadletters.ports import CaseState
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.failpoints import Point
 from shared.jobs import JobState
-from shared.ports import CaseState
 from tests.support.application import BACKOFF, build_services
 from tests.support.cases import dead_job, filed_job, snapshot_of
 from tests.support.fakes import World

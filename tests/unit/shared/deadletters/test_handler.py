@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from shared.deadletters.handler import DeadLetterHandler
+from shared.deadletters.ports import CaseState
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point
 from shared.jobs import Category, Job, JobState, Lease
 from shared.messages import JobMessage
-from shared.ports import CaseState
 from shared.records import RecordUnreadable
 from tests.support.application import build_services, new_job, store
 from tests.support.cases import dead_job

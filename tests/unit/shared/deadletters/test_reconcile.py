@@ -5,12 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from shared.deadletters.ports import CaseState
 from shared.deadletters.reconcile import Reconciled, reconcile
 from shared.deadletters.refusals import CallUnderWay, Refusal
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState, effect_key
 from shared.jobs import JobState
-from shared.ports import CaseState, RowKind
+from shared.ports import RowKind
 from shared.services import Services
 from shared.worker.run import Worker
 from tests.support.cases import filed_job, released

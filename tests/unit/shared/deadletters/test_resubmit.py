@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from shared.deadletters.filing import file_case
+from shared.deadletters.ports import CaseState
 from shared.deadletters.refusals import (
     AlreadyDone,
     CaseNotFound,
@@ -18,7 +19,6 @@ from shared.deadletters.release import Released
 from shared.deadletters.resubmit import Resubmission, resubmit
 from shared.effects.records import EffectState
 from shared.jobs import Category, JobState
-from shared.ports import CaseState
 from shared.services import Services
 from tests.support.application import new_job, store
 from tests.support.cases import dead_job, failure, filed_job, snapshot_of
