@@ -23,7 +23,7 @@ guardian.watch(child.pid)
 print(child.pid, flush=True)
 time.sleep(60)
 """
-SLEEPER = "import time; print('ready', flush=True); time.sleep(60)"
+SLEEPER = "import time; print('ready', flush=True); time.sleep(600)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPER
 
 

@@ -139,7 +139,8 @@ def test_a_client_whose_answer_is_lost_on_its_way_from_the_host_had_its_effect(s
     stack.proxies["table"].refuse()
     assert request("POST", f"{stack.client_url}{path}")[0] == 500
     stack.proxies["table"].heal()
-    names = {table.name for table in TableServiceClient.from_connection_string(stack.storage).list_tables()}
+    with TableServiceClient.from_connection_string(stack.storage) as service:
+        names = {table.name for table in service.list_tables()}
     assert path.rpartition("/")[2] in names
 
 

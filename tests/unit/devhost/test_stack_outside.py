@@ -13,7 +13,7 @@ OPENER = build_opener(ProxyHandler({}))
 def happen(outside: Remote, reference: str) -> str:
     body = json.dumps({"reference": reference}).encode()
     request = Request(f"{outside.effects_url}/findable", body, {"content-type": "application/json"})
-    with OPENER.open(request, timeout=20) as answer:
+    with OPENER.open(request, timeout=60) as answer:
         made: str = json.loads(answer.read())["id"]
     return made
 

@@ -23,6 +23,8 @@ from tests.unit.shared.webhooks.gate_requests import ALERT, claims, sent
 from tests.unit.shared.webhooks.sources import EXAMPLES
 
 ALERTS = "alerts"
+LONGER_AND_LONGER = (0.2, 2.0, 20.0)
+"""Deadlines: on a busy machine the first may be over before what is to hang has begun."""
 
 
 class SlowKeys:
@@ -62,11 +64,19 @@ def alert(world: World, key: str = "first") -> WebhookRequest:
 
 
 @pytest.mark.parametrize("hangs", [0, 1])
-async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(world: World, hangs: int) -> None:
-    directory = SlowKeys(hangs=hangs)
-    with pytest.raises(KeysUnavailable):
-        await taking_tokens(world, directory).receive(ALERTS, alert(world, "second"))
-    assert directory.asked == ([0, 1] if hangs else [0])
+async def test_keys_that_do_not_come_within_the_deadline_are_our_fault(
+    world: World, monkeypatch: pytest.MonkeyPatch, hangs: int
+) -> None:
+    asked: list[int] = []
+    for seconds in LONGER_AND_LONGER:
+        monkeypatch.setattr(AzureMonitor, "answer_within", seconds)
+        directory = SlowKeys(hangs=hangs)
+        with pytest.raises(KeysUnavailable):
+            await taking_tokens(world, directory).receive(ALERTS, alert(world, "second"))
+        asked = directory.asked
+        if hangs in asked:
+            break
+    assert asked == ([0, 1] if hangs else [0])
 
 
 async def test_keys_that_come_in_time_decide(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,15 +96,24 @@ async def test_room_for_large_bodies_is_given_back_by_one_whose_storage_hangs(
     async def hang() -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Standard, "answer_within", 1.0)
     world.jobs.before("insert", hang)
-    with pytest.raises(StorageUnavailable):
-        await intake.receive(SOURCE, sending)
+    told: list[type[Exception]] = []
+    for seconds in LONGER_AND_LONGER:
+        monkeypatch.setattr(Standard, "answer_within", seconds)
+        with pytest.raises((StorageUnavailable, Overloaded)) as caught:
+            await intake.receive(SOURCE, sending)
+        told.append(caught.type)
+        if told[-1] is StorageUnavailable:
+            break
+    assert told[-1] is StorageUnavailable
     monkeypatch.setattr(Standard, "answer_within", 60.0)
     assert await intake.receive(SOURCE, sending)
 
 
-async def test_a_body_over_the_limit_is_refused_though_there_is_no_room_for_large_ones(world: World) -> None:
+async def test_a_body_over_the_limit_is_refused_though_there_is_no_room_for_large_ones(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Standard, "answer_within", 600.0)
     bodies = LargeBodies(LARGE_BODY)
     services = build_services(world, large_bodies=bodies)
     limit = services.pipeline.sources[SOURCE].max_body
@@ -102,7 +121,7 @@ async def test_a_body_over_the_limit_is_refused_though_there_is_no_room_for_larg
     announced = replace(allowed, headers={**allowed.headers, "content-length": str(limit + 1)})
     async with bodies.turn(LARGE_BODY + 1):
         for too_large in (real, announced):
-            async with asyncio.timeout(5):  # well before the deadline
+            async with asyncio.timeout(60):  # well before the deadline
                 with pytest.raises(BodyTooLarge):
                     await build_intake(services).receive(SOURCE, too_large)
     assert world.telemetry.counted("webhooks_rejected", source=SOURCE, code="body_too_large") == 2

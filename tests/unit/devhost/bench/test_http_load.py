@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.bodies.append(body)
             self.server.connections.add(self.client_address)
         if self.server.meet is not None:
-            self.server.meet.wait(10)
+            self.server.meet.wait(60)
         self.send_response(503 if int(body) % 2 else 200)
         self.send_header("Content-Length", "2")
         self.end_headers()

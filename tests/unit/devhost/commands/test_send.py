@@ -14,6 +14,7 @@ from devhost.commands import send, sign
 from devhost.commands.running import NotRunningError, url_of
 from devhost.local_settings import read_values
 from devhost.paths import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.flows
 
@@ -89,6 +90,18 @@ def arguments(folder: Path, source: str, body: object, *more: str) -> list[str]:
     return [source, str(file), "--state", str(folder / "state"), *more]
 
 
+def send_until_taken(given: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit code and what was said; once more where storage was late, as on a busy machine it may be."""
+    found: list[tuple[int, str]] = []
+
+    def answered() -> bool:
+        found.append((send.main(given), capsys.readouterr().out))
+        return not found[-1][1].startswith("503 ")
+
+    eventually(answered, "it is taken or refused")
+    return found[-1]
+
+
 @pytest.mark.parametrize(
     ("source", "body", "more", "answer"),
     [
@@ -108,8 +121,7 @@ def arguments(folder: Path, source: str, body: object, *more: str) -> list[str]:
 def test_what_is_sent_for_a_source_is_taken_there(
     folder: Path, capsys: pytest.CaptureFixture[str], source: str, body: object, more: list[str], answer: str
 ) -> None:
-    code = send.main(arguments(folder, source, body, *more))
-    said = capsys.readouterr().out
+    code, said = send_until_taken(arguments(folder, source, body, *more), capsys)
     assert code == 0, said
     assert said[:3] in {"200", "202"}
     assert answer in said
@@ -126,8 +138,7 @@ def test_a_refused_body_is_shown_with_the_reason_and_is_no_success(
 
 def test_the_same_file_is_the_same_event(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = arguments(folder, "notes", {"type": "note.created", "data": {"twice": True}})
-    assert send.main(given) == send.main(given) == 0
-    first, second = capsys.readouterr().out.splitlines()[1::2]
+    first, second = (send_until_taken(given, capsys)[1].splitlines()[1] for _ in range(2))
     assert json.loads(second) == {**json.loads(first), "duplicate": True}
 
 
@@ -143,7 +154,7 @@ def test_the_printed_curl_is_taken_too(folder: Path, capsys: pytest.CaptureFixtu
 def test_the_handshake_by_get_is_answered_for_the_verify_token_that_was_made(folder: Path) -> None:
     token = read_values(folder / "state" / "settings.json")["META_VERIFY_TOKEN"]
     query = f"hub.mode=subscribe&hub.challenge=a-challenge&hub.verify_token={token}"
-    with urlopen(f"{url_of(folder / 'state')}/api/webhooks/wa?{query}", timeout=30) as answer:
+    with urlopen(f"{url_of(folder / 'state')}/api/webhooks/wa?{query}", timeout=60) as answer:
         assert answer.read() == b"a-challenge"
 
 

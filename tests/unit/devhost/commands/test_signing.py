@@ -21,6 +21,7 @@ from devhost.credentials import PipelineReadError
 from devhost.local_settings import SettingsFileError
 from devhost.ports import LOOPBACK
 from devhost.senders import github
+from tests.support.lossy import refusing
 
 PIPELINE = """
 [sources.github]
@@ -155,10 +156,8 @@ def test_the_answer_is_shown_and_only_2xx_is_success(
 
 
 def test_a_refused_connection_is_a_sentence(folder: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as server:
-        address = f"http://{LOOPBACK}:{server.getsockname()[1]}"
-    with pytest.raises(RequestError, match=r"Nothing listens at .*python3 dev\.py up"):
-        send.main(given(folder, "github", "--url", address))
+    with refusing() as port, pytest.raises(RequestError, match=r"Nothing listens at .*python3 dev\.py up"):
+        send.main(given(folder, "github", "--url", f"http://{LOOPBACK}:{port}"))
 
 
 def test_a_connection_that_is_cut_is_a_sentence(folder: Path) -> None:

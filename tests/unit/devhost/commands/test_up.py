@@ -89,7 +89,7 @@ def test_a_dead_host_is_started_again_and_it_is_said(app: Path) -> None:
     with up(app, "--json", "--state", str(app / "three")) as process:
         said = ready(process)
         os.kill(said["pids"]["host"], signal.SIGKILL)
-        eventually(lambda: "starting it again now" in (app / "stderr").read_text(), "it is said", timeout=1)
+        eventually(lambda: "starting it again now" in (app / "stderr").read_text(), "it is said")
 
         def answers() -> bool:
             try:

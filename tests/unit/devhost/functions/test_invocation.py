@@ -139,13 +139,13 @@ async def test_it_is_idle_only_when_nothing_runs() -> None:
         await go.wait()
 
     invoker, function = _invoker(call)
-    await asyncio.wait_for(invoker.wait_idle(), 1)
+    await asyncio.wait_for(invoker.wait_idle(), 60)
     running = [asyncio.create_task(invoker.invoke(function, text("7"), child_trace(None))) for _ in range(2)]
     await asyncio.sleep(0)
     assert invoker.running == 2
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(invoker.wait_idle(), 0.05)
     go.set()
-    await asyncio.wait_for(invoker.wait_idle(), 10)
+    await asyncio.wait_for(invoker.wait_idle(), 60)
     await asyncio.gather(*running)
     assert invoker.running == 0

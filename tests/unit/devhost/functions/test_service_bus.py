@@ -58,7 +58,7 @@ async def test_a_failure_that_nobody_foresaw_is_logged_and_costs_a_link_not_the_
     options = ServiceBusOptions(1, auto_complete=True, max_auto_lock_renewal=timedelta(0))
     listener = QueueListener(function, AppSettings({"Bus": BUS}), options, Invoker(None, worker))
     await listener.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while pool.discarded < 3:  # noqa: ASYNC110  the pool is a stand-in without events
             await asyncio.sleep(0.01)
         listener.stop()

@@ -1,6 +1,7 @@
 """The watchdog over running functions."""
 
 import threading
+import time
 from datetime import timedelta
 
 from devhost.functions.watchdog import Watchdog
@@ -18,14 +19,16 @@ def test_it_barks_at_the_first_invocation_that_overruns() -> None:
     watchdog.watch("1", "first")
     watchdog.watch("2", "second")
     watchdog.release("1")
-    assert heard.wait(10)
+    assert heard.wait(60)
     assert barked == ["second"]
 
 
 def test_it_keeps_still_when_all_end_in_time() -> None:
-    heard = threading.Event()
-    watchdog = Watchdog(timedelta(seconds=0.2), lambda _: heard.set())
+    heard, limit, longest = threading.Event(), 0.2, 0.0
+    watchdog = Watchdog(timedelta(seconds=limit), lambda _: heard.set())
     for number in range(20):
+        begun = time.monotonic()
         watchdog.watch(str(number), "quick")
         watchdog.release(str(number))
-    assert not heard.wait(0.5)
+        longest = max(longest, time.monotonic() - begun)
+    assert not heard.wait(0.5) or longest >= limit

@@ -121,7 +121,7 @@ async def test_a_call_that_is_given_up_may_have_its_effect_all_the_same(
     openai: AsyncOpenAI, outside: Outside, after: bool, happened: int
 ) -> None:
     outside.script("POST", VIDEOS, steps.hold("submit", after=after))
-    call = asyncio.ensure_future(openai.with_options(timeout=0.5).videos.create(prompt="a kettle"))
+    call = asyncio.ensure_future(openai.with_options(timeout=2).videos.create(prompt="a kettle"))
     await asyncio.to_thread(outside.wait_held, "submit")
     assert outside.effects()["video"].count == happened
     with pytest.raises(APITimeoutError):

@@ -25,7 +25,7 @@ OPENER = build_opener(ProxyHandler({}))
 def happen(outside: Outside, kind: str = "blind", *, key: str = "k", **fields: str) -> dict[str, Any]:
     headers = {"content-type": "application/json", "idempotency-key": key}
     request = Request(f"{outside.effects_url}/{kind}", json.dumps(fields).encode(), headers)
-    with OPENER.open(request, timeout=20) as answer:
+    with OPENER.open(request, timeout=60) as answer:
         made: dict[str, Any] = json.loads(answer.read())
     return made
 
@@ -149,7 +149,7 @@ def test_what_control_cannot_do_is_refused_with_a_reason(outside: Outside) -> No
 
 def test_secrets_of_callers_are_not_kept(outside: Outside) -> None:
     headers = {"authorization": "Bearer invented-secret", "x-other": "shown"}
-    with OPENER.open(Request(f"{outside.callbacks_url}/name", b"{}", headers), timeout=20) as answer:
+    with OPENER.open(Request(f"{outside.callbacks_url}/name", b"{}", headers), timeout=60) as answer:
         assert answer.status == 204
     received = outside.callbacks()[0]["headers"]
     assert (received["authorization"], received["x-other"]) == ("Bearer ***", "shown")
@@ -158,7 +158,7 @@ def test_secrets_of_callers_are_not_kept(outside: Outside) -> None:
 def test_a_body_that_is_too_long_is_refused(outside: Outside) -> None:
     body = bytes(33 * 1024 * 1024)
     with pytest.raises((HTTPError, ConnectionError)) as refused:
-        OPENER.open(Request(f"{outside.effects_url}/blind", body), timeout=20)
+        OPENER.open(Request(f"{outside.effects_url}/blind", body), timeout=60)
     if isinstance(refused.value, HTTPError):
         assert refused.value.code == 413
         refused.value.close()

@@ -22,7 +22,7 @@ class _Beats:
         self._wanted = count
         self._enough.clear()
         if self.count < count:
-            await asyncio.wait_for(self._enough.wait(), 10)
+            await asyncio.wait_for(self._enough.wait(), 60)
 
 
 async def test_an_answer_is_followed_by_a_few_beats_and_then_silence() -> None:

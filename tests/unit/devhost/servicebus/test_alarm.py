@@ -19,7 +19,7 @@ async def test_it_rings_at_the_time_set_last_and_once() -> None:
     start = loop.time()
     alarm.set(clock.now + 1000)
     alarm.set(clock.now + 0.05)
-    await asyncio.wait_for(rung.wait(), 10)
+    await asyncio.wait_for(rung.wait(), 60)
     assert times[0] - start >= 0.049
     assert len(times) == 1
 
@@ -32,7 +32,7 @@ async def test_a_time_gone_by_rings_at_once_and_none_never() -> None:
     await asyncio.sleep(0)
     assert not rung.is_set()
     alarm.set(clock.now - 5)
-    await asyncio.wait_for(rung.wait(), 10)
+    await asyncio.wait_for(rung.wait(), 60)
     rung.clear()
     alarm.set(clock.now + 0.01)
     alarm.cancel()

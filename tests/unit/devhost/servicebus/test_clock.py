@@ -168,7 +168,7 @@ async def test_a_waiting_receiver_is_woken_by_what_becomes_due(file: Path, tmp_p
         await engine.enqueue(QUEUE, [Incoming(b"scheduled", scheduled_for=later)])
         engine.subscribe(QUEUE, woken.set)
         await advance(file, 61)
-        await asyncio.wait_for(woken.wait(), 5)
+        await asyncio.wait_for(woken.wait(), 60)
         again = await take(engine, QUEUE)
         assert (again.message.body, again.message.delivery_count) == (b"locked", 1)
         with pytest.raises(LockLostError):
@@ -176,7 +176,7 @@ async def test_a_waiting_receiver_is_woken_by_what_becomes_due(file: Path, tmp_p
         await asyncio.sleep(0)
         woken.clear()
         await advance(file, 1100)
-        await asyncio.wait_for(woken.wait(), 5)
+        await asyncio.wait_for(woken.wait(), 60)
         assert {lock.message.body for lock in await engine.receive(QUEUE, 5)} == {b"locked", b"scheduled"}
 
 

@@ -61,7 +61,7 @@ tasks: set[asyncio.Task[None]] = set()
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - the receiver under test has no event of its own
             await asyncio.sleep(0.005)
 

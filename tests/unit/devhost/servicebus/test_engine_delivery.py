@@ -90,7 +90,7 @@ async def test_locks_taken_for_a_cancelled_caller_are_given_back_uncounted(
     freed = asyncio.Event()
     engine.subscribe(queue, freed.set)
     if (await engine.counts(queue)).active == 0:
-        await asyncio.wait_for(freed.wait(), 10)
+        await asyncio.wait_for(freed.wait(), 60)
     assert (await take(engine, queue)).message.delivery_count == 0
 
 
@@ -132,11 +132,11 @@ async def test_subscribers_hear_of_what_becomes_available(engine: Engine, queue:
     heard = asyncio.Event()
     engine.subscribe(queue, heard.set)
     await send(engine, queue, b"a")
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), 60)
     lock = await take(engine, queue)
     heard.clear()
     await engine.settle(queue, lock.token, Abandon())
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), 60)
     heard.clear()
     engine.unsubscribe(queue, heard.set)
     await send(engine, queue, b"b")

@@ -110,7 +110,7 @@ async def test_a_scheduled_message_joins_the_end_of_the_queue_in_time(
     heard = asyncio.Event()
     engine.subscribe(queue, heard.set)
     await clock.pass_by(5, engine)
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), 60)
     first, second = await engine.receive(queue, 5)
     assert [first.message.body, second.message.body] == [b"now", b"later"]
     assert (second.message.sequence_number, second.message.enqueue_sequence_number) == (3, number)
@@ -187,9 +187,9 @@ async def test_the_timer_does_what_is_due_by_itself(tmp_path: Path) -> None:
     heard = asyncio.Event()
     engine.subscribe(queue, heard.set)
     await engine.enqueue(queue, [Incoming(b"later", scheduled_for=time.time() + 0.2)])
-    await asyncio.wait_for(heard.wait(), 10)
-    await take(engine, queue)
+    await asyncio.wait_for(heard.wait(), 60)
     heard.clear()
-    await asyncio.wait_for(heard.wait(), 10)
+    await take(engine, queue)
+    await asyncio.wait_for(heard.wait(), 60)
     assert (await take(engine, queue)).message.delivery_count == 1
     await engine.stop()

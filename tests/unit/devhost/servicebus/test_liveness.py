@@ -10,7 +10,7 @@ async def test_a_peer_that_stays_silent_is_given_up_once() -> None:
     gone = asyncio.Event()
     liveness = Liveness(lambda: None, gone.set)
     liveness.start(0.05, None)
-    await asyncio.wait_for(gone.wait(), 5)
+    await asyncio.wait_for(gone.wait(), 60)
     liveness.stop()
 
 
@@ -27,7 +27,7 @@ async def test_beats_are_sent_only_while_nothing_else_is() -> None:
     loop = asyncio.get_running_loop()
     liveness = Liveness(beat, lambda: None)
     liveness.start(60, 0.2)
-    await asyncio.wait_for(enough.wait(), 5)
+    await asyncio.wait_for(enough.wait(), 60)
     liveness.stop()
     assert all(later - earlier >= 0.05 for earlier, later in pairwise(beats))
 

@@ -97,8 +97,8 @@ async def test_an_iteration_that_ends_in_an_operation_is_told_to_its_caller(benc
     """A future does not take such an error as it is: its caller would wait for ever, and all after it."""
     broken, after = bench.write("broken", StopIteration()), bench.write("next")
     with pytest.raises(RuntimeError):
-        await asyncio.wait_for(broken, 5)
-    assert await asyncio.wait_for(after, 5) == "next"
+        await asyncio.wait_for(broken, 60)
+    assert await asyncio.wait_for(after, 60) == "next"
 
 
 async def test_if_the_writer_itself_fails_everybody_who_waits_is_told(
@@ -111,7 +111,7 @@ async def test_if_the_writer_itself_fails_everybody_who_waits_is_told(
     waiting = [bench.write(str(number)) for number in range(5)]
     for note in waiting:
         with pytest.raises(StorageFaultError):
-            await asyncio.wait_for(note, 5)
+            await asyncio.wait_for(note, 60)
     with pytest.raises(StorageFaultError):
         await bench.write("after")
     assert "nothing more can be stored" in caplog.text
@@ -125,11 +125,11 @@ async def test_who_gets_in_line_just_when_the_writer_fails_is_told_too(
 
     monkeypatch.setattr(bench.writer, "_commit", failing)
     first, late = bench.write("first"), asyncio.get_running_loop().create_future()
-    bench.writer._thread.join(10)
+    bench.writer._thread.join(60)
     bench.writer._inbox.put(Job(lambda _: None, late))  # a submit that had looked before
     for note in (first, late):
         with pytest.raises(StorageFaultError):
-            await asyncio.wait_for(note, 10)
+            await asyncio.wait_for(note, 60)
 
 
 async def test_on_a_full_disk_what_fits_is_stored_and_the_rest_refused(bench: Bench) -> None:

@@ -15,9 +15,9 @@ from tests.support.waiting import eventually, is_alive
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes and locks")
 
 WITH_A_CHILD = (
-    "import subprocess, sys, time; sleep = 'import time; time.sleep(60)';"
+    "import subprocess, sys, time; sleep = 'import time; time.sleep(600)';"
     "child = subprocess.Popen([sys.executable, '-c', sleep]);"
-    "print(child.pid, flush=True); time.sleep(60)"
+    "print(child.pid, flush=True); time.sleep(600)"
 )
 STOPPABLE = """
 import asyncio
@@ -46,7 +46,7 @@ def test_a_group_is_killed_with_its_children(leader: subprocess.Popen[str]) -> N
     child = int(leader.stdout.readline())
     assert SYSTEM.group_lives(leader.pid)
     SYSTEM.kill_group(leader.pid)
-    assert SYSTEM.was_killed(leader.wait(10))
+    assert SYSTEM.was_killed(leader.wait(60))
     eventually(lambda: not is_alive(child), "the child is gone")
     eventually(lambda: not SYSTEM.group_lives(leader.pid), "the group is gone")
     SYSTEM.end(leader.pid)
@@ -112,7 +112,7 @@ async def test_the_loop_goes_on_while_it_is_told_to_stop() -> None:
     SYSTEM.on_stop(loop, lambda: calls.append(1))
     try:
         SYSTEM.end(os.getpid())
-        for _ in range(500):
+        for _ in range(6000):
             if calls:
                 break
             await asyncio.sleep(0.01)

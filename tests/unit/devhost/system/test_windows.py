@@ -116,7 +116,7 @@ async def test_the_loop_is_told_of_ctrl_c_and_ctrl_break_without_add_signal_hand
     handle = handlers[SIGBREAK]
     assert callable(handle)
     handle(SIGBREAK, None)
-    await asyncio.wait_for(stopped.wait(), 5)
+    await asyncio.wait_for(stopped.wait(), 60)
 
 
 def test_ctrl_break_interrupts_or_is_ignored_as_asked(handlers: dict[int, object]) -> None:

@@ -49,7 +49,7 @@ def test_the_broker_ends_in_order_by_console_events(tmp_path: Path, number: int)
     with process:
         assert ready["connection_string"].startswith("Endpoint=sb://127.0.0.1:")
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_the_host_serves_and_ends_in_order_by_a_console_event(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_the_host_serves_and_ends_in_order_by_a_console_event(tmp_path: Path) ->
     with process:
         assert request("GET", f"{ready['url']}/api/hello") == (200, b"hello")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0

@@ -162,7 +162,7 @@ async def test_a_host_that_hangs_is_given_up(server: Server) -> None:
         raise AssertionError
 
     server.handler = hang
-    downloads = LinkDownloads([server.host], seconds=0.2)
+    downloads = LinkDownloads([server.host], seconds=2)
     with pytest.raises(CallFailed) as caught:
         await downloads.fetch("videos", server.link(), hosts=(server.host,), max_bytes=LIMIT)
     await downloads.aclose()

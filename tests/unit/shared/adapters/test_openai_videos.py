@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -17,6 +16,7 @@ from shared.calls.failures import CallFailed, FailureKind
 from shared.video.errors import Unfit, VideoUnfit
 from shared.video.provider import VideoRequest, VideoState
 from shared.video.validation import VideoFormat, check_video
+from tests.support.lossy import refusing
 from tests.support.providers import KEY, client_of, outside
 from tests.support.waiting import eventually
 
@@ -144,9 +144,9 @@ async def test_a_creation_slower_than_its_own_timeout_is_unclear(
     client: OpenAIClient, world: Outside
 ) -> None:
     world.script("POST", "/v1/videos", {"hold": "slow", "after": True})
-    videos = OpenAIVideos(client, VideoApi(submit_timeout=timedelta(seconds=0.5)))
-    assert videos.contract.call_timeout == timedelta(seconds=0.5)
-    failed = await asyncio.wait_for(failure(videos.create(ORDER, ONCE)), 5)
+    videos = OpenAIVideos(client, VideoApi(submit_timeout=timedelta(seconds=2)))
+    assert videos.contract.call_timeout == timedelta(seconds=2)
+    failed = await asyncio.wait_for(failure(videos.create(ORDER, ONCE)), 60)
     world.release("slow")
     assert failed.kind is FailureKind.UNCLEAR
     assert world.effects()["video"].count == 1
@@ -155,16 +155,14 @@ async def test_a_creation_slower_than_its_own_timeout_is_unclear(
 async def test_a_creation_may_take_longer_than_other_calls(world: Outside) -> None:
     world.script("POST", "/v1/videos", {"slow": 0.6})
     async with client_of(world.openai_url, seconds=0.2) as client:
-        await OpenAIVideos(client, VideoApi(submit_timeout=timedelta(seconds=9))).create(ORDER, ONCE)
+        await OpenAIVideos(client, VideoApi(submit_timeout=timedelta(seconds=60))).create(ORDER, ONCE)
     assert world.effects()["video"].count == 1
 
 
 async def test_a_service_that_is_not_there_was_sent_nothing() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    async with client_of(f"http://127.0.0.1:{port}/v1") as client:
-        failed = await failure(OpenAIVideos(client, VideoApi()).create(ORDER, ONCE))
+    with refusing() as port:
+        async with client_of(f"http://127.0.0.1:{port}/v1") as client:
+            failed = await failure(OpenAIVideos(client, VideoApi()).create(ORDER, ONCE))
     assert (failed.kind, failed.provider) == (FailureKind.NOT_SENT, "videos")
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from shared.adapters.outbound import checked_session, refused_as_private
+from tests.support.lossy import refusing
 
 
 class ScriptedResolver(AbstractResolver):
@@ -74,10 +75,6 @@ async def test_a_host_of_the_setting_is_connected_to_and_resolved_once(server: i
 
 
 async def test_another_failure_is_not_taken_for_a_private_address() -> None:
-    free = socket.socket()
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
-    free.close()
-    with pytest.raises(aiohttp.ClientConnectorError) as caught:
+    with refusing() as port, pytest.raises(aiohttp.ClientConnectorError) as caught:
         await get(f"http://localhost:{port}/", ("localhost",), ScriptedResolver(["127.0.0.1"]))
     assert not refused_as_private(caught.value)

@@ -37,7 +37,7 @@ class Started(list[asyncio.subprocess.Process]):
         self._any.set()
 
     async def first(self) -> asyncio.subprocess.Process:
-        await asyncio.wait_for(self._any.wait(), 30)
+        await asyncio.wait_for(self._any.wait(), 60)
         return self[0]
 
 
@@ -94,7 +94,7 @@ async def test_a_process_over_its_time_is_killed(started: Started) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="memory is bounded by setrlimit, which is POSIX")
 async def test_a_document_over_its_memory_is_too_complex(started: Started) -> None:
     with pytest.raises(DocumentTooComplex):
-        await read_pdf(inflating_pdf(60_000_000), ReadLimits(memory_bytes=160 * MIB))
+        await read_pdf(inflating_pdf(60_000_000), ReadLimits(seconds=150, memory_bytes=160 * MIB))
     assert len(started) == 1
 
 

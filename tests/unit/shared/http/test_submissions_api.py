@@ -279,6 +279,7 @@ async def test_large_bodies_wait_for_their_turn_and_those_over_the_limit_do_not(
         (201, None),
     ]
     assert {answer.headers.get("Retry-After") for answer in (answers[0], answers[2])} == {"10"}
+    monkeypatch.undo()
     assert (await ask(services, large)).status == 202
     assert (await put(services, "a.txt", b"x" * (LARGE_BODY + 1))).status == 201
 

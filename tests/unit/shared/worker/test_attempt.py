@@ -21,7 +21,7 @@ from shared.errors import (
     TaskFailed,
     TransientError,
 )
-from shared.tasks.base import TaskContext, TaskInput, TaskResult
+from shared.tasks.base import TaskContext, TaskInput, TaskResult, Waiting
 from shared.worker.attempt import Ended, attempt
 from shared.worker.claims import Claim
 from tests.support.application import TASK, ScriptedTask, build_services, new_job, store
@@ -89,10 +89,17 @@ async def test_a_task_that_hangs_is_ended_at_its_timeout() -> None:
 
 async def test_a_slow_run_is_told_and_counted_once_while_it_lasts() -> None:
     world = World()
-    soon, timeout = timedelta(seconds=0.01), timedelta(seconds=0.2)
-    await attempted(world, HangingTask(), attempt_timeout=timeout, slow_after=soon)
+
+    class SlowTask(ScriptedTask):
+        async def run(self, task_input: TaskInput, context: TaskContext) -> TaskResult | Waiting:
+            while not world.telemetry.counted("slow_attempts"):  # noqa: ASYNC110  a count has no event
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+            return await super().run(task_input, context)
+
+    await attempted(world, SlowTask(), slow_after=timedelta(seconds=0.01))
     assert world.telemetry.counted("slow_attempts") == 1
-    await attempted(World(), ScriptedTask(), slow_after=timedelta(seconds=5))
+    await attempted(World(), ScriptedTask(), slow_after=timedelta(seconds=600))
     assert world.telemetry.counted("slow_attempts") == 1
 
 
