@@ -5,6 +5,7 @@ can lose its port while it restarts: a client that keeps connecting may be given
 and connect to itself. So parts get ports from below that range.
 """
 
+import os
 import random
 import socket
 from collections.abc import Iterator
@@ -13,6 +14,12 @@ from pathlib import Path
 from devhost.system import SYSTEM
 
 LOOPBACK = "127.0.0.1"
+RANGE_VARIABLE = "DEVHOST_PORTS"
+"""An environment variable: the range to choose from, as in `20000-21499`.
+
+Stacks that run side by side, each in a range of its own, take no port from one another that is not listened on
+for a moment.
+"""
 _LOWEST, _HIGHEST = 20_000, 32_000
 _TRIES = 200
 
@@ -34,14 +41,18 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int, chance: random.Random | None = None) -> list[int]:
-    """`count` different ports that were free a moment ago; whoever uses them must still expect a conflict."""
+    """`count` different ports that were free a moment ago; whoever uses them must still expect a conflict.
+
+    Raises `NoFreePortError`, and `ValueError` for a `DEVHOST_PORTS` that is no range.
+    """
     found: list[int] = []
     for port in _candidates(chance or random.SystemRandom()):
         if port not in found and is_free(port):
             found.append(port)
         if len(found) == count:
             return found
-    raise NoFreePortError(f"found no {count} free ports between {_LOWEST} and {_HIGHEST} on {LOOPBACK}")
+    lowest, highest = _range()
+    raise NoFreePortError(f"found no {count} free ports between {lowest} and {highest} on {LOOPBACK}")
 
 
 def kept_port(file: Path) -> int:
@@ -50,11 +61,23 @@ def kept_port(file: Path) -> int:
         port = int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
         port = 0
-    if not (_LOWEST <= port < _HIGHEST and is_free(port)):
+    lowest, highest = _range()
+    if not (lowest <= port <= highest and is_free(port)):
         port = free_ports(1)[0]
         file.write_text(f"{port}\n", encoding="ascii")
     return port
 
 
 def _candidates(chance: random.Random) -> Iterator[int]:
-    return (chance.randrange(_LOWEST, _HIGHEST) for _ in range(_TRIES))
+    lowest, highest = _range()
+    return (chance.randrange(lowest, highest + 1) for _ in range(_TRIES))
+
+
+def _range() -> tuple[int, int]:
+    given = os.environ.get(RANGE_VARIABLE)
+    if not given:
+        return _LOWEST, _HIGHEST
+    lowest, _, highest = given.partition("-")
+    if not (lowest.isdecimal() and highest.isdecimal() and 1024 <= int(lowest) <= int(highest) <= 65_535):
+        raise ValueError(f"{RANGE_VARIABLE}: expected two ports, as in 20000-21499, found {given!r}")
+    return int(lowest), int(highest)

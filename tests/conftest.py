@@ -1,12 +1,14 @@
 """Fixtures that start real parts of the local stack, once per test worker."""
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from devhost import ports
 from devhost.azurite.install import AzuriteError
 from devhost.functions.worker.choice import WorkerKind
 from devhost.parts import Run
@@ -38,7 +40,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_RANGES = 8
+"""Of ports, one for each test worker, so that a part that is down for a moment finds its port again."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        lowest = 20_000 + 1_500 * (int(worker.removeprefix("gw")) % _RANGES)
+        os.environ[ports.RANGE_VARIABLE] = f"{lowest}-{lowest + 1_499}"
     host_worker.choose(config.getoption("--worker"))
     if config.getoption("--no-forking"):
         forking.forbid()
