@@ -17,8 +17,7 @@ LOOPBACK = "127.0.0.1"
 RANGE_VARIABLE = "DEVHOST_PORTS"
 """An environment variable: the range to choose from, as in `20000-21499`.
 
-Stacks that run side by side, each in a range of its own, take no port from one another that is not listened on
-for a moment.
+Stacks side by side, each in a range of its own, take no port from one another while nobody listens there.
 """
 _LOWEST, _HIGHEST = 20_000, 32_000
 _TRIES = 200
