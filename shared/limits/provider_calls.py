@@ -34,6 +34,8 @@ log = logging.getLogger("afterhook.limits")
 _DEFAULT = BreakerPolicy()
 _NOT_SENT = (ClaimLost, JobCancelled, NoTimeLeft, StorageUnavailable)
 """What the ledger raises instead of sending."""
+_CLOCKS_DIFFER = timedelta(seconds=1)
+"""By so much the clock on the wall and that of the event loop may differ over an attempt."""
 _AFTERWARDS_SECONDS = 5.0
 """How long writing down may take: an effect's result still has to be written within the lease."""
 
@@ -41,10 +43,14 @@ _AFTERWARDS_SECONDS = 5.0
 class GuardedCalls:
     """Implements `ProviderCalls` for one run of `job`."""
 
-    def __init__(self, services: Services, job: Job, policy: TaskPolicy) -> None:
+    def __init__(
+        self, services: Services, job: Job, policy: TaskPolicy, until: datetime | None = None
+    ) -> None:
+        """`until` is when the attempt's time is up, which cuts a call; None where no call lasts so long."""
         self._services = services
         self._job = job
         self._policy = policy
+        self._until = until
 
     async def run(
         self,
@@ -74,6 +80,10 @@ class GuardedCalls:
             self._count(provider, failure.kind.value, started)
             await reach(Point.LIMITS_AFTER_FAILED_CALL)
             raise await self._failed(admitted, reservation, failure) from None
+        except asyncio.CancelledError:
+            self._count(provider, "interrupted", started)
+            await self._cut(admitted, timeout, services.clock.now() - started)
+            raise
         except Exception as error:
             self._count(provider, "interrupted", started)
             await self._noted(lambda: services.breakers.give_back(admitted))
@@ -125,6 +135,20 @@ class GuardedCalls:
 
         wait, _ = await asyncio.gather(self._noted(tell), self._noted(refund))
         return failure if wait is None else TriedInVain(failure, wait.until, services.clock.now())
+
+    async def _cut(self, admitted: Admitted, timeout: timedelta, lasted: timedelta) -> None:
+        """What a call tells of the provider that was cut after it had `lasted` so long.
+
+        Where the attempt's time was up while the call took most of what there was for it, that is one more
+        call without an answer: else a silent provider would cost each job all its attempts and never rest.
+        """
+        breakers, now = self._services.breakers, self._services.clock.now()
+        most = min(timeout, self._policy.attempt_timeout) / 2
+        if self._until is not None and now >= self._until - _CLOCKS_DIFFER and lasted >= most:
+            silent = CallFailed(admitted.provider, FailureKind.UNCLEAR)
+            await self._noted(lambda: breakers.failed(admitted, silent))
+        else:
+            await self._noted(lambda: breakers.give_back(admitted))
 
     async def _noted(self, step: Callable[[], Awaitable[T]]) -> T | None:
         """What `step` gives; None, and a count, if it cannot be done now."""

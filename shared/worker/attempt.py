@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from shared.callbacks import callback_url_for
 from shared.effects.ledger import Ledger
@@ -37,8 +37,9 @@ Ended = TaskResult | Waiting | AfterhookError
 async def attempt(claim: Claim, task: Task, policy: TaskPolicy) -> Ended:
     """Run `task` once for the claimed job: its result, its wait, or the error that it ended with."""
     services, job = claim.services, claim.job
+    begun_at = services.clock.now()
     # An outage while the input is read must end as one before the task's time is up.
-    read_until = min(claim.until, services.clock.now() + policy.attempt_timeout / 2)
+    read_until = min(claim.until, begun_at + policy.attempt_timeout / 2)
     limit = asyncio.timeout(policy.attempt_timeout.total_seconds())
     try:
         with _told_when_slow(services, job, policy.slow_after):
@@ -46,7 +47,7 @@ async def attempt(claim: Claim, task: Task, policy: TaskPolicy) -> Ended:
                 task_input = await outlast_outage(
                     services, lambda: read_input(services, job, task.max_input_bytes), read_until
                 )
-                context = _context(claim, policy)
+                context = _context(claim, policy, begun_at + policy.attempt_timeout)
                 await reach(Point.TASK_RUNNING)
                 return await task.run(task_input, context)
     except TimeoutError:
@@ -65,15 +66,15 @@ async def attempt(claim: Claim, task: Task, policy: TaskPolicy) -> Ended:
         return TaskFailed(f"The task ended with an unexpected {name}. The log of that time says where.")
 
 
-def _context(claim: Claim, policy: TaskPolicy) -> TaskContext:
+def _context(claim: Claim, policy: TaskPolicy, until: datetime) -> TaskContext:
+    """`until` is when the attempt's time is up."""
     services, job = claim.services, claim.job
-    calls = GuardedCalls(services, job, policy)
     return TaskContext(
         job_id=job.job_id,
         attempt=job.attempt,
         release=job.release,
-        effects=Ledger(claim, calls, services.clock.now() + policy.attempt_timeout),
-        calls=calls,
+        effects=Ledger(claim, GuardedCalls(services, job, policy), until),
+        calls=GuardedCalls(services, job, policy, until),
         callback_url=callback_url_for(services, job),
     )
 
