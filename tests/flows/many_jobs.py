@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from azure.data.tables import TableServiceClient
-from azure.servicebus import ServiceBusClient, ServiceBusSubQueue
-
 from devhost.bench.processes import cpu_seconds, resident_bytes
 from devhost.outside import Outside
 from devhost.parts import PartError
 from devhost.stack import Part
 from shared.failpoints import Point
-from tests.flows.driver import FAST, Flow, Reply
+from tests.flows import many_jobs_remains as remains
+from tests.flows.driver import FAST, Flow
+from tests.flows.many_jobs_operator import Operator
 from tests.flows.many_jobs_outcome import SAMPLE_SECONDS, Outcome, Sample
 from tests.flows.many_jobs_sender import Sender
 from tests.support.one_effect import CONTRACTS, LAG_SECONDS
@@ -67,7 +66,8 @@ class Campaign:
         self.per_second = per_second
         self.random = random.Random(seed)
         self.kill_at = sorted(self.random.uniform(0.01, 0.97) * jobs for _ in range(kills))
-        self.outcome = Outcome()
+        self.operator = Operator(flow, outside)
+        self.outcome = Outcome(settled=self.operator.settled)
         self.over = threading.Event()
         self.failures: list[BaseException] = []
         self.done = 0
@@ -79,7 +79,7 @@ class Campaign:
         outcome = self.outcome
         senders = [self._thread(self._send) for _ in range(_AT_ONCE)]
         killer = self._thread(self._kill)
-        others = [self._thread(work) for work in (self._operate, self._watch)]
+        others = [self._thread(lambda: self.operator.work(self.over)), self._thread(self._watch)]
         try:
             for thread in (*senders, killer):
                 thread.join()
@@ -177,64 +177,18 @@ class Campaign:
             at = time.monotonic() - self._begun
             self.outcome.samples.append(Sample(at, stack.lives(Part.HOST), self.done, resident))
 
-    def _operate(self) -> None:
-        while not self.over.wait(2.0):
-            reply = self.flow.get("dead-letters?state=open&limit=100")
-            if reply.status != 200:
-                continue
-            for case in reply.document["cases"]:
-                self._settle(case)
-
-    def _settle(self, case: dict[str, str]) -> None:
-        """Say what the outside's counters say of an effect whose outcome is open; else let it try again."""
-        job_id, flow = case["job_id"], self.flow
-        detail = flow.get(f"dead-letters/{job_id}")
-        if detail.status != 200:
-            return
-        standing = [effect for effect in detail.document["effects"] if effect["state"] == "intended"]
-        for effect in standing:
-            happened = self.outside.effects()[effect["action"]].by_reference.get(effect["key"], 0)
-            word = {"outcome": "done", "external_id": "seen"} if happened else {"outcome": "not_done"}
-            key = f"{job_id}-{effect['generation']}"
-            reply = flow.decide(job_id, "reconcile", key, effect=effect["action"], **word)
-            self._count(reply, f"reconcile {word['outcome']}")
-        if not standing:
-            reply = flow.decide(job_id, "resubmit", f"{job_id}-{case['release']}")
-            self._count(reply, f"resubmit {case['code']}")
-
-    def _count(self, reply: Reply, told: str) -> None:
-        if reply.status in (200, 202):
-            self.outcome.settled[told] += 1
-
     def _wait_for_the_end(self) -> None:
         """Until nothing is open; no longer than it takes to see that nothing moves any more."""
         last, moved_at = -1, time.monotonic()
         while not self.over.is_set():
-            found = self._open_rows()
-            if not found and not self._messages() and not self._open_cases():
+            found = remains.open_rows(self.flow)
+            if not found and not remains.messages(self.flow) and not remains.open_cases(self.flow):
                 return
             if len(found) != last:
                 last, moved_at = len(found), time.monotonic()
             if time.monotonic() - moved_at > _STALL_SECONDS:
                 return  # what is left is judged
             time.sleep(_LOOK_SECONDS * 4)
-
-    def _open_rows(self) -> list[str]:
-        return self.flow.row_keys("open")
-
-    def _open_cases(self) -> bool:
-        """Whether a case is left to settle, or nobody can tell."""
-        reply = self.flow.get("dead-letters?state=open&limit=1")
-        return reply.status != 200 or bool(reply.document["cases"])
-
-    def _messages(self) -> list[str]:
-        """Whatever waits in the queue and in its dead-letter queue."""
-        found: list[str] = []
-        with ServiceBusClient.from_connection_string(self.flow.stack.servicebus) as client:
-            for part in (None, ServiceBusSubQueue.DEAD_LETTER):
-                with client.get_queue_receiver("ai-jobs", sub_queue=part) as receiver:
-                    found += [str(message.message_id) for message in receiver.peek_messages(50)]
-        return found
 
     def _judge(self) -> None:
         outcome, counted = self.outcome, self.outside.effects()
@@ -245,20 +199,13 @@ class Campaign:
         outcome.doubled = [job_id for job_id in outcome.jobs if happened[job_id] > 1]
         outcome.lost = [job_id for job_id in outcome.jobs if happened[job_id] == 0]
         outcome.doubled += sorted(set(happened) - set(outcome.jobs))
-        states = self._states()
+        states = remains.states(self.flow)
         outcome.unfinished = {
             job_id: states.get(job_id, "not stored")
             for job_id in {*outcome.jobs, *states}
             if states.get(job_id) != "succeeded"
         }
-        outcome.open_rows, outcome.messages = self._open_rows(), self._messages()
-
-    def _states(self) -> dict[str, str]:
-        with TableServiceClient.from_connection_string(self.flow.stack.storage) as service:
-            rows = service.get_table_client("jobs").query_entities(
-                "RowKey eq 'job'", select=["PartitionKey", "state"]
-            )
-            return {str(row["PartitionKey"]): str(row["state"]) for row in rows}
+        outcome.open_rows, outcome.messages = remains.open_rows(self.flow), remains.messages(self.flow)
 
 
 _PIPELINE = """
