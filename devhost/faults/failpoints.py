@@ -2,14 +2,14 @@
 
 Files in the folder, for a point `name`: `name` holds the action, `name.hits` how often execution came there
 since, `name.held` says that execution stands there, `name.go` lets it go on. Renaming a file is how it is
-consumed: each acts once, across restarts too.
+consumed: each acts once, or as often as it says, across restarts too.
 """
 
 import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -43,18 +43,20 @@ class Arming:
     action: Action
     hit: int = 1
     seconds: float = 0.0
+    times: int = 1
+    """At how many hits in a row it acts; the last one consumes it."""
     token: str = ""
     """Tells this arming's hits from those of an earlier one."""
 
     def write(self) -> str:
         """The content of a point's file."""
-        return f"{self.action} {self.hit} {self.seconds} {self.token}"
+        return f"{self.action} {self.hit} {self.seconds} {self.times} {self.token}"
 
     @classmethod
     def read(cls, content: str) -> "Arming":
         """The reverse; raises `ValueError` for anything else."""
-        action, hit, seconds, token = content.split(" ")
-        return cls(Action(action), int(hit), float(seconds), token)
+        action, hit, seconds, times, token = content.split(" ")
+        return cls(Action(action), int(hit), float(seconds), int(times), token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,9 @@ class Failpoints:
         """Delay the execution."""
         self._arm(point, Arming(Action.SLEEP, hit, seconds))
 
-    def error(self, point: str, hit: int = 1) -> None:
-        """Raise `OSError` in the execution."""
-        self._arm(point, Arming(Action.ERROR, hit))
+    def error(self, point: str, hit: int = 1, times: int = 1) -> None:
+        """Raise `OSError` in the execution, and in those that come there next if `times` says so."""
+        self._arm(point, Arming(Action.ERROR, hit, times=times))
 
     def disarm(self, point: str) -> None:
         """Take back what was armed and not yet reached."""
@@ -124,20 +126,22 @@ class Failpoints:
         """Let the execution held at `point` go on."""
         self._file(point, ".go").touch()
 
-    def wait_held(self, point: str, timeout: float = 30) -> None:
+    def wait_held(self, point: str, timeout: float = 90) -> None:
         """Wait until an execution stands at `point`."""
         self._wait(lambda: self._file(point, ".held").exists(), f"nothing was held at {point}", timeout)
 
-    def wait_fired(self, point: str, timeout: float = 30) -> None:
+    def wait_fired(self, point: str, timeout: float = 90) -> None:
         """Wait until what was armed at `point` has been consumed."""
         self._wait(lambda: self.fired(point), f"nothing came to {point}", timeout)
 
     def _arm(self, point: str, arming: Arming) -> None:
         if arming.hit < 1:
             raise ValueError(f"hit must be 1 (the next execution) or more, found {arming.hit}")
+        if arming.times < 1:
+            raise ValueError(f"times must be 1 or more, found {arming.times}")
         file, token = self._file(point), secrets.token_hex(8)
         _replace(self._file(point, ".hits"), f"{token} 0")
-        _replace(file, Arming(arming.action, arming.hit, arming.seconds, token).write())
+        _replace(file, replace(arming, token=token).write())
 
     def _file(self, point: str, ending: str = "") -> Path:
         if point not in self.points:

@@ -36,7 +36,8 @@ class FailpointHook:
                 arming = Arming.read(file.read())
         except FileNotFoundError:
             return
-        if self._count(name, arming) >= arming.hit and _consume(armed):
+        beyond = self._count(name, arming) - arming.hit
+        if beyond >= 0 and (beyond < arming.times - 1 or _consume(armed)):
             await self._act(name, arming)
 
     def _count(self, name: str, arming: Arming) -> int:

@@ -32,11 +32,8 @@ def deliver_missing(flow: Flow, name: object) -> str:
 
 def fail_every_delivery(flow: Flow, job_document: str) -> str:
     """A job whose message is given up by the broker before any worker could claim it."""
-    flow.failpoints.error(Point.WORKER_BEFORE_CLAIM)
+    flow.failpoints.error(Point.WORKER_BEFORE_CLAIM, times=DELIVERIES)
     job_id = deliver_missing(flow, job_document)
-    for _ in range(DELIVERIES - 1):
-        flow.failpoints.wait_fired(Point.WORKER_BEFORE_CLAIM)
-        flow.failpoints.error(Point.WORKER_BEFORE_CLAIM)
     flow.failpoints.wait_fired(Point.WORKER_BEFORE_CLAIM)
     return job_id
 
