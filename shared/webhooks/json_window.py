@@ -2,6 +2,7 @@
 
 import re
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from shared.sizes import KIB
@@ -10,7 +11,9 @@ from shared.webhooks.strict_json import DECODER
 WINDOW = 64 * KIB
 """A value whose text is longer is not decoded as a whole. A list or an object may be left so from half on."""
 _FIRST_LOOK = KIB
+_SCAN = DECODER.scan_once  # type: ignore[attr-defined]  # what raw_decode calls; typeshed leaves it out
 _SPACE = re.compile(r"[ \t\r\n]*")
+_NAME = re.compile(r'[ \t\r\n]*"([^"\\\x00-\x1f]*)"[ \t\r\n]*:[ \t\r\n]*')  # with no escape in it
 _ENDINGS = {'"': '",', "{": "},", "[": "],"}  # of one of several values that begin so
 _MAY_GO_ON = ("", ".", "e", "E")  # a number, behind the window
 _STRUCTURE = re.compile(r'[\[{\]}]|"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)', re.DOTALL)
@@ -126,6 +129,24 @@ class Window:
         if values:
             self._at = comma
         return values
+
+    def members(self) -> Iterator[tuple[str, int, Any]]:
+        """Name, place of the value and value of each that the text shows whole, with the comma behind it.
+
+        It reads on behind that comma. Maybe none: a name with an escape is no such.
+        """
+        text, stop = self._text, self._next_open()
+        while (name := _NAME.match(text, self._at)) and (begin := name.end()) < stop:
+            try:
+                value, end = _SCAN(text, begin)
+            except (StopIteration, ValueError):
+                return
+            if text[end : end + 1] != ",":
+                return
+            self._at = begin
+            place = self.place()
+            self._at = end + 1
+            yield name[1], place, value
 
     def _next_open(self) -> int:
         """Where the next value begins that goes on beyond the text, as far as is known, or the text ends."""

@@ -225,6 +225,10 @@ def _members(window: Window, depth: int) -> Iterator[tuple[str, int, Any]]:
         return
     separator = ","
     while separator == ",":
+        for name, place, value in window.members():
+            if isinstance(value, dict | list):
+                check_depth(value, DEEPEST - depth)
+            yield name, place, value
         name = _name(window)
         window.peek()
         place = window.place()
