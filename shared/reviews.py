@@ -39,7 +39,7 @@ class AlreadyReviewed(Refusal):
 
 
 class ResultGone(Refusal):
-    """The result was deleted after the configured time; there is nothing to publish."""
+    """The result is no longer stored: there is nothing to publish. Reject it, to take it off the list."""
 
     code: ClassVar[str] = "result_gone"
     status: ClassVar[int] = 410
@@ -54,19 +54,21 @@ async def review(services: Services, job_id: str, decision: Decision, verdict: R
     if earlier is not None and earlier.get("request_hash") != request_hash:
         raise IdempotencyKeyReused
     if snapshot.job.review is not verdict:
-        snapshot = await _write(services, _pending(snapshot, verdict), decision, request_hash, verdict)
+        await _check(services, snapshot.job, verdict)
+        snapshot = await _write(services, snapshot, decision, request_hash, verdict)
     await _follow(services, snapshot.job)
 
 
-def _pending(snapshot: Snapshot, verdict: Review) -> Snapshot:
-    job = snapshot.job
+async def _check(services: Services, job: Job, verdict: Review) -> None:
+    """Raises NoReview, AlreadyReviewed, or ResultGone for an approval of what is not there."""
     if job.review is None:
         raise NoReview
     if job.review is not Review.PENDING:
         raise AlreadyReviewed(f"The result is {job.review.value} already; that stands.")
-    if verdict is Review.APPROVED and job.result_gone:
-        raise ResultGone
-    return snapshot
+    if verdict is Review.APPROVED:
+        ref = None if job.result is None or job.result_gone else job.result.ref
+        if ref is None or await services.blobs.info(ref) is None:
+            raise ResultGone
 
 
 async def _write(

@@ -41,6 +41,7 @@ async def pending_job(world: World, **changes: Any) -> Job:
         "result": RESULT,
         "claim": 1,
     }
+    world.blobs.put_now(RESULT.ref, b"r")
     return await store(world, new_job(world, **(given | changes)), opened=False)
 
 
@@ -131,6 +132,16 @@ async def test_what_cannot_be_approved_is_refused(
     with pytest.raises(refusal):
         await review(services, stored.job_id, DECISION, Review.APPROVED)
     assert world.jobs.job(stored.job_id) == stored
+
+
+async def test_what_is_no_longer_stored_can_only_be_rejected(world: World, services: Services) -> None:
+    job = await pending_job(world)
+    await world.blobs.delete_below("results/a/")
+    with pytest.raises(ResultGone):
+        await review(services, job.job_id, DECISION, Review.APPROVED)
+    assert world.jobs.job(job.job_id) == job
+    await review(services, job.job_id, DECISION, Review.REJECTED)
+    assert world.jobs.job(job.job_id).review is Review.REJECTED
 
 
 async def test_an_unknown_job_is_not_found(world: World, services: Services) -> None:
