@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
@@ -84,7 +84,13 @@ class Flow:
         return self.call("POST", f"/api/{path}", json.dumps(document).encode(), headers)
 
     def get(self, path: str) -> Reply:
-        return self.call("GET", f"/api/{path}", None, self._key())
+        """A look; as it changes nothing, it is repeated while the host is away or says that it is busy."""
+        until, pauses = time.monotonic() + PATIENCE_SECONDS, _pauses()
+        while True:
+            reply = self.call("GET", f"/api/{path}", None, self._key())
+            if reply.status not in (0, 503) or time.monotonic() > until:
+                return reply
+            time.sleep(next(pauses))
 
     def wait_for(self, path: str, **wanted: Any) -> Any:
         """The document at `path` once it has every wanted value."""
@@ -172,7 +178,7 @@ class Flow:
             sender.send_messages(copy)
 
     def call(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
-        connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=40)
+        connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=60)
         try:
             connection.request(method, path, body, dict(headers))
             response = connection.getresponse()
@@ -195,6 +201,31 @@ class Flow:
             assert time.monotonic() < until, f"never accepted: {reply}"
             assert reply.status in (0, 503), reply
             time.sleep(0.2)
+
+
+class _Told(Protocol):
+    """An answer, of whichever kind."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def document(self) -> Any: ...
+
+
+_AnyTold = TypeVar("_AnyTold", bound=_Told)
+
+
+def until_told(code: str, ask: Callable[[], _AnyTold]) -> _AnyTold:
+    """The answer with the code of that problem; a busy machine may have another one first."""
+    until, pauses = time.monotonic() + PATIENCE_SECONDS, _pauses()
+    while True:
+        told = ask()
+        if told.status and told.document.get("code") == code:
+            return told
+        assert told.status in (0, 503), told
+        assert time.monotonic() < until, f"never {code}: {told}"
+        time.sleep(next(pauses))
 
 
 def _pauses() -> Iterator[float]:

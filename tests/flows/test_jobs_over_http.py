@@ -9,7 +9,7 @@ import pytest
 
 from devhost.stack import Part
 from shared.failpoints import Point
-from tests.flows.driver import TEXT, Flow, Reply, assert_succeeded_once, event_id, running_flow
+from tests.flows.driver import TEXT, Flow, Reply, assert_succeeded_once, event_id, running_flow, until_told
 from tests.flows.every_scheme import jobs_of
 from tests.unit.shared.documents.samples import LINES, text_pdf
 
@@ -41,7 +41,8 @@ def submit(flow: Flow, key: str, **body: Any) -> Reply:
     return flow.call("POST", "/api/jobs", json.dumps(document).encode(), headers)
 
 
-def submit_until_accepted(flow: Flow, key: str, **body: Any) -> str:
+def submit_until_accepted(flow: Flow, key: str, **body: Any) -> list[Reply]:
+    """All answers; the last is the one of success."""
     replies: list[Reply] = []
 
     def accepted() -> bool:
@@ -50,16 +51,22 @@ def submit_until_accepted(flow: Flow, key: str, **body: Any) -> str:
         return replies[-1].status in (200, 202)
 
     flow.wait_until(accepted, "the job was taken")
-    return str(replies[-1].document["job_id"])
+    return replies
+
+
+def job_of(flow: Flow, key: str, **body: Any) -> str:
+    return str(submit_until_accepted(flow, key, **body)[-1].document["job_id"])
 
 
 def test_copies_of_a_request_at_once_are_one_job_and_another_body_is_refused(flow: Flow) -> None:
     key, before = event_id(), jobs_of(flow)
     with ThreadPoolExecutor(COPIES) as pool:
-        replies = list(pool.map(lambda _: submit(flow, key, input=TEXT), range(COPIES)))
+        asked = list(pool.map(lambda _: submit_until_accepted(flow, key, input=TEXT), range(COPIES)))
     (job_id,) = jobs_of(flow) - before
-    assert sorted(reply.status for reply in replies) == [200] * (COPIES - 1) + [202]
-    assert {reply.document["job_id"] for reply in replies} == {job_id}
+    # The one that is told of a new job may not have heard it, and is then told of a known one.
+    new = [reply for replies in asked for reply in replies if reply.status == 202]
+    assert len(new) == 1 or (not new and any(len(replies) > 1 for replies in asked))
+    assert {replies[-1].document["job_id"] for replies in asked} == {job_id}
     other = submit(flow, key, input=f"{TEXT} This one is another.")
     assert (other.status, other.document["code"]) == (422, "idempotency_key_reused")
     assert submit(flow, key, input=TEXT).document == {
@@ -77,7 +84,7 @@ def test_an_uploaded_pdf_becomes_a_summary_of_it(flow: Flow) -> None:
     assert (put.status, put.document["size"]) == (201, len(pdf))
     ref = put.document["input_ref"]
     assert flow.blob(ref) == pdf
-    job_id = submit_until_accepted(flow, event_id(), input_ref=ref)
+    job_id = job_of(flow, event_id(), input_ref=ref)
     assert_succeeded_once(flow, job_id)
     result = flow.get(f"jobs/{job_id}/result").document
     assert result["document"]["format"] == "pdf"
@@ -98,11 +105,11 @@ def test_a_dead_broker_is_a_503_and_the_repeat_runs_the_job(flow: Flow) -> None:
     key, before = event_id(), jobs_of(flow)
     flow.stack.kill(Part.BROKER, restart=False)
     try:
-        refused = submit(flow, key, input=TEXT)
+        refused = until_told("queue_unavailable", lambda: submit(flow, key, input=TEXT))
     finally:
         flow.stack.resume(Part.BROKER)
-    assert (refused.status, refused.document["code"]) == (503, "queue_unavailable")
-    job_id = submit_until_accepted(flow, key, input=TEXT)
+    assert refused.status == 503
+    job_id = job_of(flow, key, input=TEXT)
     assert jobs_of(flow) - before == {job_id}
     assert_succeeded_once(flow, job_id)
 
@@ -116,6 +123,6 @@ def test_a_host_killed_in_intake_acknowledged_nothing_and_the_repeat_runs_the_jo
     flow.failpoints.kill(point)
     assert submit(flow, key, input=TEXT).status == 0
     flow.failpoints.wait_fired(point)
-    job_id = submit_until_accepted(flow, key, input=TEXT)
+    job_id = job_of(flow, key, input=TEXT)
     assert jobs_of(flow) - before == {job_id}
     assert_succeeded_once(flow, job_id)

@@ -27,7 +27,7 @@ from tests.flows.driver import FAST, Flow, event_id
 from tests.support.stacks import flow_stack
 from tests.support.three_effects import FRAGILE, LAG_SECONDS
 
-pytestmark = [pytest.mark.flows, pytest.mark.kills, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.flows, pytest.mark.kills, pytest.mark.timeout(1800)]
 
 AREAS = ("WORKER", "TASK", "EFFECT", "LIMITS", "NOTIFY", "FINISH", "RECONCILE", "CANCEL")
 ELSEWHERE = frozenset(

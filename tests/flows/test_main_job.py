@@ -1,5 +1,6 @@
 """The main job from outside: webhooks, results, cases, decisions, and every refusal."""
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -10,14 +11,17 @@ import pytest
 
 from devhost.stack import Part
 from tests.flows.driver import (
+    PATIENCE_SECONDS,
     TEXT,
     Flow,
+    Reply,
     assert_one_open_case,
     assert_succeeded_once,
     event_id,
     running_flow,
 )
 from tests.support import host_worker
+from tests.support.waiting import in_time
 
 pytestmark = pytest.mark.flows
 
@@ -49,16 +53,25 @@ def test_a_signed_webhook_about_a_pdf_becomes_a_summary_of_it(flow: Flow) -> Non
 def test_two_events_sent_fifty_times_at_once_give_one_job_and_one_result_each(flow: Flow) -> None:
     events = [event_id(), event_id()]
     with ThreadPoolExecutor(50) as pool:
-        sends = [
-            (event, pool.submit(flow.deliver, event, {"text": f"{TEXT} {event}."})) for event in events * 50
-        ]
-    replies = [(event, send.result()) for event, send in sends]
-    assert {reply.status for _, reply in replies} == {200, 202}
+        sends = [(event, pool.submit(_send_until_accepted, flow, event)) for event in events * 50]
     for event in events:
-        mine = [reply for sent, reply in replies if sent == event]
-        assert [reply.status for reply in mine].count(202) == 1
-        assert len({reply.document["job_id"] for reply in mine}) == 1
-        assert_succeeded_once(flow, mine[0].document["job_id"])
+        mine = [send.result() for sent, send in sends if sent == event]
+        statuses = [reply.status for reply, _ in mine]
+        assert statuses.count(202) + statuses.count(200) == 50
+        # The one that is told of a new job may not have heard it, and is then told of a known one.
+        assert statuses.count(202) == 1 or (statuses.count(202) == 0 and any(again for _, again in mine))
+        (job_id,) = {reply.document["job_id"] for reply, _ in mine}
+        assert_succeeded_once(flow, job_id)
+
+
+def _send_until_accepted(flow: Flow, event: str) -> tuple[Reply, bool]:
+    """The answer of success, and whether another one came first."""
+    until, again = time.monotonic() + PATIENCE_SECONDS, False
+    while (reply := flow.deliver(event, {"text": f"{TEXT} {event}."})).status in (0, 503):
+        assert time.monotonic() < until, reply
+        again = True
+        time.sleep(0.2)
+    return reply, again
 
 
 def test_an_operator_gives_a_dead_job_another_document_and_it_is_done(flow: Flow) -> None:
@@ -66,7 +79,7 @@ def test_an_operator_gives_a_dead_job_another_document_and_it_is_done(flow: Flow
     job_id = flow.deliver_until_accepted(event_id(), {"document": ref}, action="document")
     assert_one_open_case(flow, job_id, "unsupported_format")
     better = flow.put_document("cover.md", (SAMPLES / "harbour-plan.md").read_bytes())
-    assert flow.decide(job_id, "resubmit", event_id(), input_ref=better).document["release"] == 1
+    assert flow.decide_until_accepted(job_id, "resubmit", event_id(), input_ref=better)["release"] == 1
     assert_succeeded_once(flow, job_id)
     case = flow.get(f"dead-letters/{job_id}").document
     assert (case["state"], case["operator"], case["reason"]) == ("resubmitted", "on-call", "looked at it")
@@ -77,7 +90,7 @@ def test_a_closed_case_leaves_the_list_and_stays_with_its_reason(flow: Flow) -> 
     payload = {"document": "inputs/documents/nowhere.pdf"}
     job_id = flow.deliver_until_accepted(event_id(), payload, action="document")
     assert_one_open_case(flow, job_id, "document_missing")
-    assert flow.decide(job_id, "close", event_id()).status == 200
+    flow.decide_until_accepted(job_id, "close", event_id())
     assert flow.cases(job_id) == []
     assert [case["reason"] for case in flow.cases(job_id, "closed")] == ["looked at it"]
     assert flow.get(f"jobs/{job_id}").document["status"] == "closed"
@@ -163,16 +176,20 @@ def test_a_frozen_storage_account_is_a_503_within_the_senders_patience(flow: Flo
     event, payload = event_id(), {"text": f"{TEXT} While storage was frozen."}
     flow.stack.freeze(Part.AZURITE)
     try:
-        begun = time.monotonic()
-        reply = flow.deliver(event, payload)
-        took = time.monotonic() - begun
+        # GitHub gives up after ten seconds; two are the noise of a busy machine.
+        reply = asyncio.run(in_time(12, lambda: asyncio.to_thread(flow.deliver, event, payload)))
     finally:
         flow.stack.thaw(Part.AZURITE)
     assert (reply.status, reply.document["code"]) == (503, "storage_unavailable")
-    assert took < 12  # GitHub gives up after ten seconds; two are the noise of a busy machine
     assert_succeeded_once(flow, flow.deliver_until_accepted(event, payload))
 
 
 def test_health_is_ok_and_says_nothing_else_to_strangers(flow: Flow) -> None:
-    flow.wait_until(lambda: flow.call("GET", "/api/health", None, {}).status == 200, "healthy")
-    assert flow.call("GET", "/api/health", None, {}).document == {"status": "ok"}
+    told: list[Reply] = []
+
+    def healthy() -> bool:
+        told.append(flow.call("GET", "/api/health", None, {}))
+        return told[-1].status == 200
+
+    flow.wait_until(healthy, "healthy")
+    assert told[-1].document == {"status": "ok"}

@@ -21,7 +21,6 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flow]:
         yield running
 
 
-@pytest.mark.timeout(480)
 def test_storage_away_for_a_minute_with_a_hundred_jobs_waiting_makes_no_case(flow: Flow) -> None:
     def deliver(number: int) -> str:
         return flow.deliver_until_accepted(event_id(), {"text": f"{TEXT} Number {number}."})

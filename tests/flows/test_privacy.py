@@ -9,7 +9,14 @@ from azure.servicebus import ServiceBusClient
 from devhost.outside.receiver import Receiver
 from devhost.stack import Part
 from shared.failpoints import Point
-from tests.flows.driver import Flow, assert_one_open_case, assert_succeeded_once, event_id, running_flow
+from tests.flows.driver import (
+    PATIENCE_SECONDS,
+    Flow,
+    assert_one_open_case,
+    assert_succeeded_once,
+    event_id,
+    running_flow,
+)
 
 pytestmark = pytest.mark.flows
 
@@ -42,7 +49,7 @@ def test_nothing_private_is_in_logs_messages_alerts_cases_or_errors(flow: Flow, 
         lambda: bool(flow.get("dead-letters?category=unreadable").document["cases"]), "the unreadable case"
     )
     flow.deliver(event_id(), {"text": MARK}, action=f"unwanted-{MARK}")
-    alert = receiver.next(timeout=30)
+    alert = receiver.next(timeout=PATIENCE_SECONDS)
     assert alert is not None
     logs = b"".join(flow.stack.log(part).read_bytes() for part in (Part.HOST, Part.BROKER))
     places = {

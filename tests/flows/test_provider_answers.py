@@ -21,7 +21,7 @@ from tests.flows.driver import FAST, PATIENT_LOCK, Flow, event_id
 from tests.support.outside_calls import count_of, kept_calls, listed_videos
 from tests.support.stacks import flow_stack
 
-pytestmark = [pytest.mark.flows, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.flows
 
 MARK = "quokkamarmalade"
 KEY = "an invented secret of enough length"

@@ -23,7 +23,7 @@ from tests.support.outside_calls import count_of
 from tests.support.stacks import flow_stack
 from tests.support.three_effects import LAG_SECONDS
 
-pytestmark = [pytest.mark.flows, pytest.mark.kills, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.flows, pytest.mark.kills]
 
 PLUGIN = "tests.support.effects_beside"
 
