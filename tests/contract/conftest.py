@@ -2,65 +2,19 @@
 
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import pytest
 
+from shared.adapters import key_sets as adapters
 from shared.adapters.addresses import BusAddress, StorageAddress
-from shared.adapters.blobs import Blobs
-from shared.adapters.breakers_table import BreakersTable
-from shared.adapters.budgets_table import BudgetsTable
-from shared.adapters.cases_table import CasesTable
-from shared.adapters.clock import SystemRandomness
 from shared.adapters.connections import Connections
-from shared.adapters.groups_table import GroupsTable
-from shared.adapters.jobs_table import JobsTable
-from shared.adapters.open_table import OpenTable
-from shared.adapters.retention_table import RetentionTable
-from shared.adapters.reviews_table import ReviewsTable
-from shared.adapters.slots_table import SlotsTable
-from shared.deadletters.ports import CaseStore, GroupStore
-from shared.limits.ports import BreakerStore, BudgetStore, SlotStore
-from shared.pending_reviews import PendingReviews
-from shared.ports import BlobStore, JobStore, OpenIndex
-from shared.retention.ports import RetentionIndex
+from tests.contract.addresses import address_of, port_of, stores_at
+from tests.contract.published_keys import Time
+from tests.contract.stores import Stores, real_stores
 from tests.support.fakes import World
+from tests.support.issuer import Issuer, running_issuer
+from tests.support.lossy import Relay, relay_to
 from tests.support.storage import Azurite
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """The storage ports, fake or real, on tables and a container of the test's own."""
-
-    jobs: JobStore
-    open: OpenIndex
-    cases: CaseStore
-    groups: GroupStore
-    blobs: BlobStore
-    retention: RetentionIndex
-    reviews: PendingReviews
-    breakers: BreakerStore
-    budgets: BudgetStore
-    slots: SlotStore
-    container: str
-
-
-def real_stores(connections: Connections, prefix: str) -> Stores:
-    """The real adapters on tables whose names begin with `prefix`."""
-    randomness = SystemRandomness()
-    return Stores(
-        jobs=JobsTable(connections, randomness, f"{prefix}jobs"),
-        open=OpenTable(connections, f"{prefix}open", page_size=7),
-        cases=CasesTable(connections, randomness, f"{prefix}cases"),
-        groups=GroupsTable(connections, randomness, f"{prefix}groups"),
-        blobs=Blobs(connections),
-        retention=RetentionTable(connections, f"{prefix}ended", page_size=7),
-        reviews=ReviewsTable(connections, f"{prefix}reviews"),
-        breakers=BreakersTable(connections, randomness, f"{prefix}limits"),
-        budgets=BudgetsTable(connections, f"{prefix}limits"),
-        slots=SlotsTable(connections, randomness, f"{prefix}limits"),
-        container=f"{prefix}blobs",
-    )
 
 
 @pytest.fixture
@@ -98,3 +52,44 @@ def stores(request: pytest.FixtureRequest, prefix: str) -> Stores:
         slots=world.slots,
         container=f"{prefix}blobs",
     )
+
+
+@pytest.fixture
+async def lossy(azurite: Azurite, prefix: str) -> AsyncIterator[tuple[Stores, Relay]]:
+    """Stores whose tables are reached through a relay, and the relay."""
+    async with (
+        relay_to(port_of(azurite, "table")) as relay,
+        stores_at(address_of(azurite, table=relay.port), prefix) as stores,
+    ):
+        yield stores, relay
+
+
+@pytest.fixture
+async def lossy_blobs(azurite: Azurite, prefix: str) -> AsyncIterator[tuple[Stores, Relay]]:
+    """Stores whose blobs are reached through a relay, and the relay."""
+    async with (
+        relay_to(port_of(azurite, "blob")) as relay,
+        stores_at(address_of(azurite, blob=relay.port), prefix) as stores,
+    ):
+        yield stores, relay
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[Issuer]:
+    async with running_issuer() as running:
+        yield running
+
+
+@pytest.fixture
+def clock() -> Time:
+    """The key sets' own."""
+    return Time()
+
+
+@pytest.fixture
+async def key_sets(clock: Time, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[adapters.KeySets]:
+    """The real directory, which waits longer for an answer than a sender does: the machine may be busy."""
+    monkeypatch.setattr(adapters, "FETCH_SECONDS", 60.0)
+    made = adapters.KeySets(clock)
+    yield made
+    await made.aclose()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from shared.ports import BlobInfo
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 
 _ODD = [
     "a b",

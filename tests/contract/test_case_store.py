@@ -8,7 +8,7 @@ import pytest
 
 from shared.deadletters.ports import Case, CaseFilter, CaseState, CaseStore
 from shared.jobs import Category
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 from tests.support.records import MOMENT, a_case, minutes_later
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 from tests.support.records import MOMENT, a_case, minutes_later
 
 

@@ -16,7 +16,7 @@ from shared.limits.rates import Meter, Place
 from shared.limits.slots import tenant_slot
 from shared.pipeline.policies import BudgetPolicy, TenantLimits
 from shared.services import Services
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 from tests.support.application import SOURCE, TASK, build_services, new_job, pipeline
 from tests.support.fakes import World
 from tests.support.records import MOMENT, minutes_later

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shared.ports import OpenEntry, OpenIndex
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 from tests.support.records import MOMENT, minutes_later
 
 

@@ -17,7 +17,7 @@ from shared.effects.records import EffectState, effect_row, read_effect
 from shared.jobs import Job, JobState
 from shared.ports import RowKind
 from shared.services import Services
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 from tests.support.application import build_services, new_job
 from tests.support.cases import dead_job
 from tests.support.effects import an_effect

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.pending_reviews import PendingReview, PendingReviews
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 from tests.support.records import MOMENT, minutes_later
 
 

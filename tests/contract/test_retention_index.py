@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from shared.retention.ports import EndedJob, Left, RetentionIndex
-from tests.contract.conftest import Stores
+from tests.contract.stores import Stores
 
 DAY = date(2026, 7, 27)
 

@@ -1,121 +1,15 @@
-"""Whole jobs of `generate_video`: the real worker, ledger, adapter and SDK, against a service that counts."""
+"""Whole jobs of `generate_video`: ordered once, waited for, and each failure told."""
 
-import json
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
 from devhost.outside import Outside
-from shared.adapters.downloads import LinkDownloads
-from shared.adapters.openai_videos import OpenAIVideos, VideoApi
-from shared.deadletters.decisions import Decision
-from shared.deadletters.filing import file_case
-from shared.deadletters.reconcile import Outcome, Reconciliation, reconcile
-from shared.errors import DeadLettered
-from shared.jobs import Category, Job, JobState
-from shared.messages import JobMessage
-from shared.pipeline import TaskPolicy
+from shared.adapters.openai_videos import OpenAIVideos
+from shared.jobs import Category, JobState
 from shared.pipeline.policies import BudgetPolicy
-from shared.retry import BackoffList, RetryPolicy
-from shared.tasks.generate_video import GenerateVideo
-from shared.tasks.options import GenerateVideoOptions
-from shared.worker.run import Worker
-from tests.support.application import build_services, new_job, pipeline, store
-from tests.support.fakes import World
-from tests.support.providers import client_of, outside
-
-OPTIONS = GenerateVideoOptions()
-ORDER = "inputs/documents/order.json"
-PATHS = {
-    "create": ("POST", "/v1/videos"),
-    "status": ("GET", "/v1/videos/*"),
-    "fetch": ("GET", "/v1/videos/*/content"),
-}
-PRICE = 100_000
-
-
-@pytest.fixture(scope="module")
-def shared_service() -> Iterator[Outside]:
-    with outside() as service:
-        yield service
-
-
-@pytest.fixture
-def service(shared_service: Outside) -> Outside:
-    shared_service.reset()
-    return shared_service
-
-
-class Bench:
-    """A job, its worker, and the service that makes its video."""
-
-    def __init__(self, task: GenerateVideo, budget: BudgetPolicy) -> None:
-        self.world = World()
-        retry = RetryPolicy(
-            attempts=3,
-            deadline=timedelta(hours=24),
-            backoff=BackoffList((timedelta(seconds=30),)),
-            jitter=0.0,
-        )
-        policy = TaskPolicy(
-            name="generate_video",
-            attempt_timeout=timedelta(minutes=3),
-            retry=retry,
-            budget=budget,
-            options=OPTIONS,
-        )
-        self.services = build_services(
-            self.world,
-            pipeline=replace(pipeline(), tasks={"generate_video": policy}),
-            tasks={"generate_video": task},
-        )
-        self.worker = Worker(self.services)
-        self.job: Job = new_job(self.world, task_type="generate_video", input_ref=ORDER)
-
-    async def begin(self) -> None:
-        self.world.blobs.put_now(ORDER, b'{"prompt": "A cat on a roof"}', "application/json")
-        await store(self.world, self.job)
-
-    async def step(self) -> Job:
-        """Deliver the message that is due, at its time."""
-        job = self.stored
-        if job.not_before is not None:
-            self.world.clock.advance(max(job.not_before - self.world.clock.now(), timedelta(0)))
-        message = JobMessage.for_job(job)
-        await self.worker.handle(message.body(), message.properties(), message.message_id)
-        return self.stored
-
-    async def run(self, most: int = 12) -> Job:
-        """Deliver until the job is over."""
-        for _ in range(most):
-            try:
-                job = await self.step()
-            except DeadLettered:
-                return self.stored
-            if job.final:
-                return job
-        raise AssertionError(f"still {self.stored.state}")
-
-    @property
-    def stored(self) -> Job:
-        return self.world.jobs.job(self.job.job_id)
-
-
-@pytest.fixture
-async def provider(service: Outside) -> AsyncIterator[OpenAIVideos]:
-    async with client_of(service.openai_url) as client:
-        yield OpenAIVideos(client, VideoApi())
-
-
-async def begun(provider: OpenAIVideos, budget: BudgetPolicy | None = None) -> Bench:
-    task = GenerateVideo(OPTIONS, provider, LinkDownloads([]), PRICE)
-    bench = Bench(task, budget or BudgetPolicy())
-    await bench.begin()
-    return bench
+from tests.unit.shared.tasks.video_jobs import PATHS, PRICE, begun
 
 
 async def test_a_video_is_waited_for_without_attempts_and_kept(
@@ -223,74 +117,6 @@ async def test_looks_in_vain_end_with_the_poll_deadline(provider: OpenAIVideos, 
     assert (job.failure.category, job.failure.code) == (Category.MANUAL_REVIEW, "video_not_known")
     assert timedelta(hours=2) <= bench.world.clock.now() - ordered_at < timedelta(hours=2, minutes=10)
     assert (job.attempt, service.effects()["video"].count) == (0, 1)
-
-
-async def of_unknown_outcome(provider: OpenAIVideos, service: Outside) -> Bench:
-    """A dead job whose order was carried out, though its answer was lost."""
-    service.script(*PATHS["create"], "cut_after")
-    bench = await begun(provider)
-    assert (await bench.run()).open_effects == ("create_video",)
-    bench.world.clock.advance(timedelta(minutes=5))
-    return bench
-
-
-def ordered(service: Outside) -> str:
-    """The id of the latest order, as a person finds it in the service's list."""
-    listing = Request(f"{service.openai_url}/videos", headers={"Authorization": "Bearer key"})
-    with urlopen(listing, timeout=60) as answer:
-        return str(json.load(answer)["data"][0]["id"])
-
-
-async def say_done(bench: Bench, external_id: str) -> None:
-    """A person's word about the order, once the job's case is filed."""
-    dead = await bench.world.jobs.load(bench.job.job_id)
-    assert dead is not None
-    await file_case(bench.services, dead)
-    word = Reconciliation(effect="create_video", outcome=Outcome.DONE, external_id=external_id)
-    await reconcile(bench.services, bench.job.job_id, Decision(operator="ada", reason="in the list"), word)
-
-
-@pytest.mark.parametrize(
-    ("external_id", "status"),
-    [("video_mistyped", 404), ("video_mistyped", 400), ("video_mistyped", 422), ("../models", None)],
-)
-async def test_an_id_that_a_person_mistyped_is_a_case_again_at_once_and_can_be_corrected(
-    provider: OpenAIVideos, service: Outside, external_id: str, status: int | None
-) -> None:
-    bench = await of_unknown_outcome(provider, service)
-    await say_done(bench, external_id)
-    if status is not None:
-        service.script(*PATHS["status"], {"status": status})
-    with pytest.raises(DeadLettered):
-        await bench.step()
-    job = bench.stored
-    assert job.failure is not None
-    assert (job.failure.category, job.failure.code) == (Category.RECONCILE, "id_not_known")
-    assert (job.attempt, job.failure.attempts, job.open_effects) == (0, 1, ())
-    await say_done(bench, ordered(service))
-    assert (await bench.run()).state is JobState.SUCCEEDED
-    assert service.effects()["video"].count == 1
-
-
-async def test_an_id_that_a_person_gave_is_waited_for_like_any_other_once_its_video_was_seen(
-    provider: OpenAIVideos, service: Outside
-) -> None:
-    bench = await of_unknown_outcome(provider, service)
-    await say_done(bench, ordered(service))
-    assert (await bench.step()).state is JobState.AWAITING_RESULT
-    service.script(*PATHS["status"], {"status": 404})
-    assert ((await bench.step()).state, bench.stored.attempt) == (JobState.AWAITING_RESULT, 0)
-    assert (await bench.run()).state is JobState.SUCCEEDED
-
-
-async def test_what_says_nothing_of_a_person_s_id_is_a_retry(
-    provider: OpenAIVideos, service: Outside
-) -> None:
-    bench = await of_unknown_outcome(provider, service)
-    await say_done(bench, ordered(service))
-    service.script(*PATHS["status"], {"status": 500})
-    assert ((await bench.step()).state, bench.stored.attempt) == (JobState.RETRY_SCHEDULED, 1)
-    assert (await bench.run()).state is JobState.SUCCEEDED
 
 
 async def test_a_retry_waits_as_long_as_the_service_asks(provider: OpenAIVideos, service: Outside) -> None:
