@@ -30,9 +30,9 @@ async def _answer(
         return await call(await application(), _request(req))
 
     answer = await answered(handler)
-    return func.HttpResponse(
-        answer.body, status_code=answer.status, headers=dict(answer.headers), mimetype=answer.content_type
-    )
+    # Not as `mimetype`: to one of text the library adds a charset, also where it has one.
+    headers = {**answer.headers, "Content-Type": answer.content_type}
+    return func.HttpResponse(answer.body, status_code=answer.status, headers=headers)
 
 
 def _request(req: func.HttpRequest) -> HttpRequest:

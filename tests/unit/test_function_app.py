@@ -5,9 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import azure.functions as func
 import pytest
+from azure.functions.http import HttpResponseConverter
 
+import function_app
 from devhost.paths import ROOT
+from shared.http.exchange import HttpAnswer, HttpRequest
 from tests.support.source_code import imports, strings, uses_of_failpoints
 
 APP = ROOT / "function_app.py"
@@ -71,6 +75,25 @@ def test_a_slow_import_would_be_seen() -> None:
 
 def loaded_of(loaded: set[str], unwanted: tuple[str, ...]) -> list[str]:
     return [name for name in unwanted if name in loaded]
+
+
+@pytest.mark.parametrize("given", ["text/plain; charset=utf-8", "text/markdown", "application/problem+json"])
+async def test_the_media_type_of_an_answer_is_sent_as_it_is(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def application() -> object:
+        return object()
+
+    async def call(_built: object, _request: HttpRequest) -> HttpAnswer:
+        return HttpAnswer(status=200, body=b"x", content_type=given, headers={"Allow": "POST"})
+
+    monkeypatch.setattr(function_app, "application", application)
+    answer = await function_app._answer(func.HttpRequest("GET", "/", body=b""), call)
+    sent = HttpResponseConverter.encode(answer, expected_type=None).value
+    assert {name.lower(): header.value for name, header in sent["headers"].items()} == {
+        "content-type": given,
+        "allow": "POST",
+    }
 
 
 def test_it_imports_of_the_project_only_bootstrap_and_http() -> None:
