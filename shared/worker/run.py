@@ -29,6 +29,7 @@ from shared.notify.outbox import outbox_rows
 from shared.nudges import after_outage, hold_while_bus_is_away, nudge_or_hold
 from shared.pipeline.policies import PollPolicy
 from shared.ports import Snapshot
+from shared.records import RecordUnreadable
 from shared.retry import BackoffList, RetryPolicy
 from shared.services import Services
 from shared.tasks.base import TaskResult, Waiting
@@ -49,7 +50,7 @@ from shared.worker.outcomes import conclude, step_back, succeed
 from shared.worker.results import store_result, stored_result
 
 log = logging.getLogger("afterhook.worker")
-NEWER_SCHEMA_PAUSE = timedelta(minutes=5)
+NEWER_VERSION_PAUSE = timedelta(minutes=5)
 NO_RETRY = RetryPolicy(attempts=1, deadline=timedelta(0), backoff=BackoffList((timedelta(0),)), jitter=0.0)
 _NO_RULES = Rules(retry=NO_RETRY, poll=PollPolicy())
 _CLAIM_TRIES = 5
@@ -78,10 +79,14 @@ class Worker:
         except StorageUnavailable:
             services.telemetry.count("storage_away", where="worker")
             await nudge_or_hold(services, message, after_outage(services))
+        except RecordUnreadable as error:
+            log.error("%s waits for a newer version: %s", message.job_id, error)
+            services.telemetry.count("records_unreadable")
+            await nudge_or_hold(services, message, services.clock.now() + NEWER_VERSION_PAUSE)
 
     async def _delay_newer(self, body: bytes, properties: Mapping[str, Any], message_id: str | None) -> None:
         services = self._services
-        at = services.clock.now() + NEWER_SCHEMA_PAUSE
+        at = services.clock.now() + NEWER_VERSION_PAUSE
         kept = {name: value for name, value in properties.items() if isinstance(value, str | int)}
         again = f"{(message_id or 'message').split('~')[0]}~{services.randomness.token()}"
 
