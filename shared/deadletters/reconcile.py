@@ -96,13 +96,10 @@ async def reconcile(
     remaining = tuple(name for name in effects.unknown if name != wanted.effect)
     job = _after(services, snapshot.job, remaining)
     decided = _decided(snapshot.job, record, remaining, decision, wanted, request_hash, job.updated_at)
-    note = f"{record.action} by {decision.operator}"
-    if record.operator is not None:
-        note += f", instead of the word of {record.operator}"
     rows = [
         *effects.rows(),
         effect_row(_judged(record, decision, wanted)),
-        services.timeline(job, "reconciled", at=job.updated_at, code=wanted.outcome.value, note=note),
+        _told(services, job, record, decision, wanted),
     ]
     if remaining:
         done = await _record(services, snapshot, job, rows, decision, decided)
@@ -138,6 +135,15 @@ def _after(services: Services, job: Job, remaining: tuple[str, ...]) -> Job:
     if remaining:
         return job.changed(now, claim=job.claim + 1, open_effects=remaining)
     return next_release(job, now, input_ref=job.input_ref)
+
+
+def _told(
+    services: Services, job: Job, record: EffectRecord, decision: Decision, wanted: Reconciliation
+) -> Row:
+    note = f"{record.action} by {decision.operator}"
+    if record.operator is not None:
+        note += f", instead of the word of {record.operator}"
+    return services.timeline(job, "reconciled", at=job.updated_at, code=wanted.outcome.value, note=note)
 
 
 def _decided(
