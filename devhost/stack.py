@@ -35,7 +35,7 @@ _PORT_TAKEN = ("eaddrinuse", "address already in use", "is taken")
 
 
 _STOPPING = (Part.HOST, Part.OUTSIDE, Part.BROKER, Part.AZURITE)
-_GRACE_SECONDS = {Part.HOST: 65.0, Part.OUTSIDE: 10.0, Part.BROKER: 10.0, Part.AZURITE: 15.0}
+_GRACE_SECONDS = {Part.HOST: 65.0, Part.OUTSIDE: 10.0, Part.BROKER: 20.0, Part.AZURITE: 30.0}
 
 
 class Stack:

@@ -32,7 +32,7 @@ class BrokerClock:
         """What was set last; it outlives the broker's restarts."""
         return read_offsets(self.file)
 
-    def advance(self, seconds: float, *, timeout: float | None = 10) -> None:
+    def advance(self, seconds: float, *, timeout: float | None = 60) -> None:
         """Put the queues' time forward (back, if negative); done when all that is due by then is done.
 
         That takes about 50 ms, in which the caller's thread waits. With `timeout` None it does not wait, as
@@ -41,12 +41,12 @@ class BrokerClock:
         now = self.offsets
         self._set(replace(now, queues=now.queues + seconds), timeout)
 
-    def advance_tokens(self, seconds: float, *, timeout: float | None = 10) -> None:
+    def advance_tokens(self, seconds: float, *, timeout: float | None = 60) -> None:
         """Put forward the time by which tokens are checked: by an hour, and all there are have expired."""
         now = self.offsets
         self._set(replace(now, tokens=now.tokens + seconds), timeout)
 
-    def reset(self, *, timeout: float | None = 10) -> None:
+    def reset(self, *, timeout: float | None = 60) -> None:
         """Back to the system's time."""
         self._set(Offsets(), timeout)
 

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 _BACKLOG = 512
 _RECEIVE_BUFFER = 64 * 1024
 """Small, so that a stalled stream fills its sender's window soon."""
-_TIMEOUT_SECONDS = 10
+_TIMEOUT_SECONDS = 60
 _TRIES = 5
 
 

@@ -14,7 +14,7 @@ from devhost.outside.remote import Remote
 from devhost.parts import PartError, PartSpec, Run
 from devhost.ports import LOOPBACK, free_ports
 
-_START_SECONDS = 60.0
+_START_SECONDS = 90.0
 _END_SECONDS = 10.0
 _TRIED_PORTS = 3
 _PORT_TAKEN = "cannot listen"

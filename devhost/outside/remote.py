@@ -10,7 +10,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from devhost.outside.steps import JsonStep
 
-_ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
 
 
@@ -104,7 +104,7 @@ class Remote:
         """How many calls the scripts still wait for."""
         return sum(script["left"] for script in self._ask("GET", "")["scripts"])
 
-    def wait_held(self, name: str, timeout: float = 30.0) -> None:
+    def wait_held(self, name: str, timeout: float = 90.0) -> None:
         """Wait until a call is held by this name. Raises OutsideError."""
         until = time.monotonic() + timeout
         while name not in self._ask("GET", "")["held"]:

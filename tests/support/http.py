@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def request(
-    method: str, url: str, headers: Mapping[str, str] | None = None, body: bytes = b"", timeout: float = 30
+    method: str, url: str, headers: Mapping[str, str] | None = None, body: bytes = b"", timeout: float = 90
 ) -> tuple[int, bytes]:
     """Status and body of the answer."""
     address = urlsplit(url)

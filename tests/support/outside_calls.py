@@ -12,7 +12,7 @@ from devhost.outside import Remote
 def listed_videos(outside: Remote) -> list[dict[str, Any]]:
     """As its service lists them, the newest first."""
     url = f"{outside.openai_url}/videos?limit=100"
-    with urlopen(Request(url, headers={"Authorization": "Bearer any"}), timeout=10) as answer:
+    with urlopen(Request(url, headers={"Authorization": "Bearer any"}), timeout=60) as answer:
         found: list[dict[str, Any]] = json.loads(answer.read())["data"]
     return found
 

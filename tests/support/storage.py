@@ -10,7 +10,7 @@ from devhost.guardian import Guardian
 from devhost.parts import PartError, Run
 from devhost.paths import AZURITE_HOME
 
-_START_SECONDS = 60
+_START_SECONDS = 180
 _STOP_SECONDS = 10
 _TRIES = 3
 
