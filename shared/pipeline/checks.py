@@ -6,6 +6,7 @@ shape is passed over here.
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 from shared.durations import format_duration, parse_duration
@@ -60,10 +61,18 @@ def _route_misfits(source: Path, routes: list[Mapping[str, Any]], tasks: tuple[s
         event = route.get("event")
         if not isinstance(event, str):
             continue
-        hiding = earlier.get(event, earlier.get("*"))
+        hiding = next((number for pattern, number in earlier.items() if _hides(pattern, event)), None)
         if hiding is not None:
             yield Misfit((*path, "event"), "a pattern that can match", f"one that routes[{hiding}] hides")
         earlier.setdefault(event, index)
+
+
+def _hides(pattern: str, event: str) -> bool:
+    """Whether `pattern`, of an earlier route, matches whatever the pattern `event` does.
+
+    That is so where it matches the other's text, unless it takes one of the other's stars for a character.
+    """
+    return pattern == event or (not {"?", "["} & set(pattern) and fnmatchcase(event, pattern))
 
 
 def _timeout_misfits(

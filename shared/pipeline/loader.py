@@ -39,6 +39,10 @@ def read_pipeline(
         return None, [Problem(path.name, expected, "none that can be read")]
     except UnicodeDecodeError:
         return None, [Problem(path.name, "text in UTF-8", "other bytes")]
+    if text.startswith("\ufeff"):
+        return None, [
+            Problem(path.name, "text in UTF-8 without a byte order mark", "one that begins with it")
+        ]
     text = text.replace("\r\n", "\n")
     try:
         raw = tomllib.loads(text)

@@ -9,18 +9,19 @@ from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
 
-import jmespath
-from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BeforeValidator
 
 from shared import durations, sizes
+from shared.pipeline.expressions import checked_expression
 
 LONGEST_GLOB = 200
 SOURCE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 SOURCE_NAME_EXPECTED = "a name of lower-case letters, digits and hyphens (at most 63)"
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]{0,127}", re.ASCII)
 _PREFIX = re.compile(r"[a-z0-9-]{3,63}/(?:[^/\\\x00-\x1f]+/)*")
+_CLOSED_SETS = re.compile(r"(?:[^\[]|\[!?.[^\]]*\])*", re.DOTALL)
 _AMOUNT = re.compile(r"(\d{1,9})(?:\.(\d{1,6}))?", re.ASCII)
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?", re.ASCII)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 MICROS = 1_000_000
@@ -88,9 +89,18 @@ def _prefix(value: object) -> str:
 
 def _glob(value: object) -> str:
     expected = f'a pattern of event types such as "issues.*" (at most {LONGEST_GLOB} characters)'
-    if not 0 < len(_text(value, expected)) <= LONGEST_GLOB:
+    text = _text(value, expected)
+    if not 0 < len(text) <= LONGEST_GLOB or text != text.strip():
         raise ValueError(expected)
-    return str(value)
+    if not _CLOSED_SETS.fullmatch(text):
+        raise ValueError('a pattern whose "[" begins a set of characters that "]" ends')
+    return text
+
+
+def _header_name(value: str) -> str:
+    if not _HEADER.fullmatch(value):
+        raise ValueError('the name of a header, such as "X-Signature"')
+    return value.lower()
 
 
 def _money(value: object) -> int:
@@ -122,19 +132,12 @@ def _web_address(value: object) -> str:
     return str(value)
 
 
-def _expression(value: str) -> str:
-    try:
-        jmespath.compile(value)
-    except JMESPathError as error:
-        reason = str(error).splitlines()[0].removesuffix(", for expression:").rstrip(":")
-        raise ValueError(f"a JMESPath expression ({reason})") from None
-    return value
-
-
-Expression = Annotated[str, AfterValidator(_expression)]
+Expression = Annotated[str, AfterValidator(checked_expression)]
 Glob = Annotated[str, BeforeValidator(_glob)]
 Prefix = Annotated[str, BeforeValidator(_prefix)]
 SettingName = Annotated[str, BeforeValidator(_setting_name)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+"""In lower case, as requests have them."""
 Host = Annotated[str, BeforeValidator(_host)]
 WebAddress = Annotated[str, BeforeValidator(_web_address)]
 Money = Annotated[int, BeforeValidator(_money)]

@@ -8,12 +8,12 @@ from urllib.parse import unquote, unquote_plus
 
 from pydantic import Field, model_validator
 
+from shared.pipeline.values import HeaderName
 from shared.webhooks.base import Options, Scheme, Trust, Verified, WebhookRequest
 from shared.webhooks.entra import TokenOptions, check_token
 from shared.webhooks.rejections import BadSignature
 from shared.webhooks.signatures import matching_key, text_key
 
-HeaderName = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")]
 QueryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 

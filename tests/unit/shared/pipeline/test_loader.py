@@ -97,9 +97,13 @@ def test_a_missing_file_and_other_bytes_are_told(tmp_path: Path) -> None:
     missing = tmp_path / "absent.toml"
     with pytest.raises(ConfigurationError, match=r"absent\.toml: expected a file at .*AFTERHOOK_PIPELINE"):
         load_pipeline(missing, limits=LIMITS, lease_margin=MARGIN)
-    missing.write_bytes(b"\xff")
-    with pytest.raises(ConfigurationError, match=r"absent\.toml: expected text in UTF-8"):
-        load_pipeline(missing, limits=LIMITS, lease_margin=MARGIN)
+    for content, expected in (
+        (b"\xff", ", found other"),
+        (b"\xef\xbb\xbf", " without a byte order mark, found"),
+    ):
+        missing.write_bytes(content)
+        with pytest.raises(ConfigurationError, match=rf"absent\.toml: expected text in UTF-8{expected}"):
+            load_pipeline(missing, limits=LIMITS, lease_margin=MARGIN)
 
 
 @pytest.mark.fuzz

@@ -51,6 +51,41 @@ def test_a_broken_expression_is_told(tmp_path: Path, key: str, expression: str) 
     assert len(problem.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("lenght(a)", "there is no function lenght()"),
+        ("[?foo(@)]", "there is no function foo()"),
+        ("{a: b, c: sort_by(d, &nope(e))}", "there is no function nope()"),
+        ("length()", "the number of arguments of length() is 1, not 0"),
+        ("a.join(b)", "the number of arguments of join() is 2, not 1"),
+        ("merge()", "the number of arguments of merge() is 1 or more, not 0"),
+    ],
+)
+def test_a_call_that_could_never_work_is_told(tmp_path: Path, expression: str, told: str) -> None:
+    text = SOURCE.replace("[tasks", f"input = '{expression}'\n[tasks", 1)
+    (problem,) = problems_of(tmp_path, text)
+    assert f"{ROUTE}.input: expected a JMESPath expression ({told})" in problem
+
+
+@pytest.mark.parametrize(
+    "expression", ["merge(a, b, c)", "sort_by(a, &b)[0:2]", "a[?b == `[1]`] | length(@)"]
+)
+def test_a_call_that_can_work_is_taken(tmp_path: Path, expression: str) -> None:
+    load(tmp_path, SOURCE.replace("[tasks", f"input = '{expression}'\n[tasks", 1))
+
+
+@pytest.mark.parametrize("event", ["[issues", "issues.[ab", "[]", "a[b]c["])
+def test_a_set_without_an_end_is_told(tmp_path: Path, event: str) -> None:
+    (problem,) = problems_of(tmp_path, SOURCE.replace('event = "issues.*"', f'event = "{event}"'))
+    assert f"{ROUTE}.event: expected a pattern whose" in problem
+
+
+@pytest.mark.parametrize("event", ["[]a]", "[[]", "issues.[!ab]", "[ab][cd]*"])
+def test_a_set_with_its_end_is_taken(tmp_path: Path, event: str) -> None:
+    load(tmp_path, SOURCE.replace('event = "issues.*"', f'event = "{event}"'))
+
+
 def test_a_route_has_one_input(tmp_path: Path) -> None:
     text = SOURCE.replace("[tasks", 'input = "a"\ninput_ref = "b"\n[tasks', 1)
     assert problems_of(tmp_path, text) == [
@@ -58,13 +93,29 @@ def test_a_route_has_one_input(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("earlier", ["*", "push"])
-def test_a_route_that_an_earlier_one_hides_is_told(tmp_path: Path, earlier: str) -> None:
-    routes = f'[[sources.github.routes]]\nevent = "{earlier}"\ntask = "summarize_document"\n'
-    routes += '[[sources.github.routes]]\nevent = "push"\ntask = "summarize_document"\n'
-    (problem,) = problems_of(tmp_path, SOURCE.replace("[tasks", f"{routes}[tasks", 1))
+def with_routes(*events: str) -> str:
+    """SOURCE, whose own route is the first, with further ones."""
+    routes = (f'[[sources.github.routes]]\nevent = "{one}"\ntask = "summarize_document"\n' for one in events)
+    return SOURCE.replace("[tasks", "".join(routes) + "[tasks", 1)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [("*", "push"), ("push", "push"), ("a.*", "a.b"), ("a.*", "a.?.*"), ("a*c", "a.[bc].*.c"), ("*", "*")],
+)
+def test_a_route_that_an_earlier_one_hides_is_told(tmp_path: Path, earlier: str, later: str) -> None:
+    (problem,) = problems_of(tmp_path, with_routes(earlier, later))
     assert problem.startswith("pipeline.toml line 11: sources.github.routes[2].event:")
     assert "routes[1] hides" in problem
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"), [("push", "*"), ("a.b", "a.*"), ("a.?", "a.*"), ("a.[*]", "a.*"), ("A.*", "a.b")]
+)
+def test_a_route_that_matches_more_than_an_earlier_one_is_taken(
+    tmp_path: Path, earlier: str, later: str
+) -> None:
+    assert len(load(tmp_path, with_routes(earlier, later)).sources["github"].routes) == 3
 
 
 def test_a_source_without_routes_or_secrets_is_told_at_its_header(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_secret_that_is_not_set_is_our_fault() -> None:
         {},
         HEADER | QUERY,
         HEADER | TOKEN,
-        {"secret_header": "X-Afterhook-Secret"},
+        {"secret_header": "X Afterhook Secret"},
         {"secret_header": ""},
         {"secret_query": "a b"},
         {"token": {"tenant": TENANT, "audience": ["api://afterhook"]}},
@@ -143,3 +143,7 @@ def test_a_secret_that_is_not_set_is_our_fault() -> None:
 def test_exactly_one_way_is_chosen_and_it_is_a_safe_one(table: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         AzureOptions.model_validate(table)
+
+
+def test_the_header_of_the_secret_may_be_written_as_in_the_portal() -> None:
+    assert AzureOptions(secret_header="X-Afterhook-Secret").secret_header == "x-afterhook-secret"
