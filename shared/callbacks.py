@@ -4,7 +4,7 @@ Nothing that a callback says is believed or kept: the job looks for itself. One 
 was recorded is refused, so that the provider tries again; polling makes good the one that never comes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from shared.failpoints import Point, reach
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.pipeline.policies import PollPolicy
-from shared.ports import Snapshot
+from shared.ports import Row, Snapshot
 from shared.services import Services
 
 PATH = "/api/callbacks/"
@@ -116,12 +116,17 @@ async def _hurry(services: Services, snapshot: Snapshot) -> None:
     if job.not_before is not None and job.not_before <= at:
         at = job.not_before
     elif job.not_before is not None:
-        row = services.timeline(job, "called_back", at=now)
-        await services.jobs.commit(snapshot, job.changed(now, not_before=at), [row])
+        told = _told(services, job, now)
+        await services.jobs.commit(snapshot, job.changed(now, not_before=at), [told])
     await reach(Point.CALLBACK_AFTER_WRITE)
     suffix = f"callback-{job.claim}"
     await services.bus.send(JobMessage.for_job(job), at=at if at > now else None, suffix=suffix)
     await reach(Point.CALLBACK_AFTER_NUDGE)
+
+
+def _told(services: Services, job: Job, now: datetime) -> Row:
+    """One row a minute, which tells of its latest callback: a busy caller must not make the timeline long."""
+    return replace(services.timeline(job, "called_back", at=now), key=f"{now:%Y%m%dT%H%M}Z-called-back")
 
 
 def _checked(services: Services, text: str) -> CallbackToken:

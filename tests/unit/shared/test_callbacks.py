@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from shared.callbacks import (
+    SPACING,
     BadToken,
     CallbacksOff,
     CallbackTaken,
@@ -100,6 +101,20 @@ async def test_however_often_it_calls_one_message_comes(world: World, services: 
         await called_back(services, token_of(services, job))
     assert len(world.bus.accepted()) == 1
     assert len(await world.jobs.rows(job.job_id, RowKind.TIMELINE)) == 1
+
+
+async def test_a_busy_caller_does_not_make_the_timeline_long(world: World, services: Services) -> None:
+    job = await waiting_job(world)
+    for _ in range(100):
+        world.clock.advance(SPACING + timedelta(seconds=1))
+        await called_back(services, token_of(services, job))
+        snapshot = await world.jobs.load(job.job_id)
+        assert snapshot is not None
+        later = world.clock.now() + timedelta(minutes=1)
+        await world.jobs.commit(snapshot, snapshot.job.changed(world.clock.now(), not_before=later))
+    told = await world.jobs.rows(job.job_id, RowKind.TIMELINE)
+    assert {row.data["event"] for row in told} == {"called_back"}
+    assert 5 <= len(told) <= 6  # of five minutes
 
 
 async def test_a_job_that_was_just_looked_at_is_looked_at_after_a_moment(
