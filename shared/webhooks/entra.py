@@ -5,13 +5,16 @@ https://learn.microsoft.com/azure/event-grid/secure-webhook-delivery
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
 from shared.webhooks.base import Jwk, Options, Trust
 from shared.webhooks.key_address import KeyAddress
 from shared.webhooks.rejections import BadSignature, StaleTimestamp, UnknownSigningKey
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Tenant = Annotated[
@@ -78,7 +81,7 @@ def _claims(token: str, options: TokenOptions, published: Sequence[Jwk]) -> Mapp
             raise BadSignature("The token is not signed with RS256, or does not name its key.")
         return jwt.decode(  # times are checked against the injected clock
             token,
-            jwt.PyJWK(_key(kid, published), algorithm="RS256"),
+            _key(kid, published),
             algorithms=["RS256"],
             audience=options.audience,
             issuer=list(options.issuers),
@@ -93,11 +96,20 @@ def _claims(token: str, options: TokenOptions, published: Sequence[Jwk]) -> Mapp
         raise BadSignature("The token is not one of the issuer's for this application.") from None
 
 
-def _key(kid: str, published: Sequence[Jwk]) -> dict[str, Any]:
-    """The public part of the RSA key called `kid`. Raises UnknownSigningKey."""
+def _key(kid: str, published: Sequence[Jwk]) -> "PyJWK":
+    """The public RSA key called `kid`. Raises UnknownSigningKey, also where what is published is no key.
+
+    That is not the sender's fault: a later reading may bring a sound one.
+    """
+    import jwt
+
     for jwk in published:
         if jwk.get("kid") == kid and jwk.get("kty") == "RSA" and jwk.get("use", "sig") == "sig":
-            return {name: jwk.get(name) for name in ("kty", "n", "e")}
+            public = {name: jwk.get(name) for name in ("kty", "n", "e")}
+            try:
+                return jwt.PyJWK(public, algorithm="RS256")
+            except (jwt.PyJWTError, ValueError, TypeError):
+                continue
     raise UnknownSigningKey("The token names a key that its issuer does not publish.")
 
 
