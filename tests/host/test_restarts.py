@@ -5,12 +5,12 @@ import os
 import re
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.host.harness import PATIENCE_SECONDS, Answer, HostProcess, write_app
+from tests.host.harness import Answer, HostProcess, write_app
+from tests.support.waiting import eventually, is_alive
 
 pytestmark = pytest.mark.host
 
@@ -74,21 +74,6 @@ def _cut(host: HostProcess, target: str) -> Answer | None:
         return None
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _wait_gone(pid: int) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while _alive(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(
     ("target", "cause"),
     [
@@ -110,7 +95,7 @@ def test_a_new_process_goes_on_with_the_port_and_the_keys(tmp_path: Path, target
         assert f"event=worker_restarting {cause} in_s=0" in log
         assert _pid(host) not in (first, host.process.pid)
         for child in re.findall(r"child=(\d+)", log):
-            _wait_gone(int(child))
+            eventually(lambda pid=int(child): not is_alive(pid), "the child is gone")  # type: ignore[misc]
         for daemon in re.findall(r"daemon=(\d+)", log):  # it left the process group, as daemons do
             os.kill(int(daemon), signal.SIGKILL)
         assert host.terminate() == 0
@@ -160,7 +145,7 @@ def test_the_host_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     with HostProcess(write_app(tmp_path, APP), ("--restart",)) as host:
         child = _pid(host)
         host.process.kill()
-        _wait_gone(child)
+        eventually(lambda: not is_alive(child), "the host is gone")
 
 
 @pytest.mark.parametrize("arguments", [(), ("--restart",)])

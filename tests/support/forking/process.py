@@ -36,6 +36,7 @@ _KEPT = "--restart"
 """A host with it is a small parent that starts the real one itself."""
 _OWN_SETTINGS = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
 """The interpreter's settings under which a nursery is as good as a new interpreter."""
+_END_SECONDS = 30.0
 _SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER in Linux's prctl.h
 
 _forking = [sys.platform == "linux"]
@@ -140,7 +141,11 @@ class Nursery:
     def close(self) -> None:
         """End it."""
         self._control.close()
-        self._process.wait(10)
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 @cache
