@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from devhost.stack import Part
-from tests.flows.test_kill_matrix import ACTIONS, Matrix, running_matrix
+from tests.flows.matrix import ACTIONS, Matrix, running_matrix
 
 pytestmark = [
     pytest.mark.flows,
