@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from devhost.ports import free_ports
 from tests.support.forking.process import popen
 
 KINDS: Mapping[str, dict[str, object]] = {
@@ -57,6 +58,8 @@ class BrokerProcess:
     def start(self) -> None:
         """Start it and wait until it is ready."""
         config = write_config(self.folder / "servicebus.json")
+        if not self.port:  # below those that clients are given, so that it is there after a restart
+            (self.port,) = free_ports(1)
         self.process = popen(
             [
                 *(sys.executable, "-m", "devhost.servicebus", "--config", str(config)),
