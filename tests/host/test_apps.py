@@ -154,10 +154,11 @@ import asyncio, contextvars
 
 @app.route(route="seen")
 def seen(req: func.HttpRequest) -> func.HttpResponse:
-    return func.HttpResponse(str(len(list(contextvars.copy_context()))))
+    return func.HttpResponse(",".join(variable.name for variable in contextvars.copy_context()))
 """
     with HostProcess(write_app(tmp_path, source)) as host:
-        assert host.request("GET", "/api/seen").body == b"0"
+        # Azure's library sets one of its own in the thread, for the logging there.
+        assert host.request("GET", "/api/seen").body in (b"", b"invocation_id")
 
 
 @pytest.mark.parametrize(
