@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -105,3 +106,22 @@ def running_broker(folder: Path, *options: str) -> Iterator[BrokerProcess]:
     finally:
         if broker.process is not None:
             broker.stop()
+
+
+async def restart_after_kill(broker: BrokerProcess) -> None:
+    await asyncio.to_thread(broker.kill)
+    await asyncio.to_thread(broker.start)
+
+
+def refusal(*arguments: str) -> str:
+    """What the broker says when it cannot start."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "devhost.servicebus", *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=90,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Traceback" not in ended.stderr
+    return ended.stderr

@@ -13,8 +13,7 @@ from azure.servicebus.exceptions import MessageLockLostError, ServiceBusAuthenti
 
 from devhost.faults.clock import BrokerClock
 from tests.broker.client import client_of, desk_of
-from tests.broker.process import BrokerProcess, running_broker
-from tests.broker.test_process import refusal, restart_after_kill
+from tests.broker.process import BrokerProcess, refusal, restart_after_kill, running_broker
 
 pytestmark = pytest.mark.broker
 

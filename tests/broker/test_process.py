@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +14,7 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import MessageLockLostError
 
 from tests.broker.client import client_of, desk_of
-from tests.broker.process import BrokerProcess, running_broker, write_config
+from tests.broker.process import BrokerProcess, refusal, restart_after_kill, running_broker, write_config
 
 pytestmark = pytest.mark.broker
 
@@ -26,11 +24,6 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """A broker this test may kill."""
     with running_broker(tmp_path) as broker:
         yield broker
-
-
-async def restart_after_kill(broker: BrokerProcess) -> None:
-    await asyncio.to_thread(broker.kill)
-    await asyncio.to_thread(broker.start)
 
 
 async def test_a_kill_loses_nothing_that_was_confirmed(own_broker: BrokerProcess) -> None:
@@ -83,20 +76,6 @@ async def test_a_sender_and_a_waiting_receiver_live_through_a_planned_restart(
         first, second = await asyncio.gather(waiting, asyncio.sleep(0))
         assert second is None
         assert [str(m) for m in first] == ["before", "after"]
-
-
-def refusal(*arguments: str) -> str:
-    """What the broker says when it cannot start."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "devhost.servicebus", *arguments],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=90,
-    )
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "Traceback" not in ended.stderr
-    return ended.stderr
 
 
 def test_a_taken_port_is_named_with_what_to_do(tmp_path: Path) -> None:

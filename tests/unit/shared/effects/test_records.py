@@ -12,7 +12,7 @@ from shared.effects.records import (
     read_effect,
     request_hash,
 )
-from tests.unit.shared.effects.test_steps import record
+from tests.unit.shared.effects.known import record
 
 
 def test_the_key_is_the_jobs_and_the_actions_and_counts_generations() -> None:

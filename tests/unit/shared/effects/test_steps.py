@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -10,6 +9,7 @@ from shared.effects.contract import Done, EffectContract
 from shared.effects.records import EffectRecord, EffectState
 from shared.effects.steps import Begin, Changed, LookUp, Repeat, Step, Stored, Unknown, next_step
 from tests.support.fakes.time import START
+from tests.unit.shared.effects.known import record
 
 BLIND = EffectContract(action="submit", provider="video", version=1, call_timeout=timedelta(seconds=30))
 KEYED = replace(BLIND, key_window=timedelta(hours=24))
@@ -17,22 +17,6 @@ FINDABLE = replace(BLIND, lookup_lag=timedelta(minutes=1))
 REPEATABLE = replace(BLIND, repeatable=True)
 BOTH = replace(KEYED, lookup_lag=timedelta(minutes=1))
 SOON = START + timedelta(minutes=5)
-
-
-def record(state: EffectState, **changes: Any) -> EffectRecord:
-    base = EffectRecord(
-        action="submit",
-        generation=0,
-        state=state,
-        key="job_1:submit",
-        provider="video",
-        contract_version=1,
-        request_sha256="same",
-        release=0,
-        intended_at=START,
-        call_until=START + timedelta(seconds=30),
-    )
-    return replace(base, **changes)
 
 
 def step(

@@ -16,18 +16,13 @@ from shared.jobs import Job
 from shared.limits.budget import KEPT_WRITES
 from shared.limits.budgets import DAY_SHARDS, reserve, settle
 from shared.limits.ports import StoredShard
-from shared.pipeline import TaskPolicy
-from shared.pipeline.policies import BudgetPolicy
-from tests.support.application import TASK, build_services, new_job, pipeline
+from tests.support.application import TASK, build_services, new_job
 from tests.support.fakes import FakeRandomness, World
 from tests.support.fakes.limits import FakeBudgetStore
 from tests.support.virtual_time import LoopClock, run_virtually
+from tests.unit.shared.limits.budgeted import policy
 
 DAY = f"day:{TASK}:20260727"
-
-
-def policy(**limits: int) -> TaskPolicy:
-    return replace(pipeline().tasks[TASK], budget=BudgetPolicy(**limits))
 
 
 def key(job: Job) -> str:

@@ -8,7 +8,7 @@ from shared.limits.budgets import reserve
 from shared.limits.refusal import Span, money, refusal
 from tests.support.application import TASK, build_services, new_job
 from tests.support.fakes import World
-from tests.unit.shared.limits.test_budgets import policy
+from tests.unit.shared.limits.budgeted import policy
 
 SHARDS = [Shard(number=0, tokens=600, micros=1_250_000), Shard(number=1, tokens=380)]
 
