@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from shared.errors import QueueUnavailable, StorageUnavailable
 from shared.failpoints import Point, reach
+from shared.finishing import tidy
 from shared.jobs import Job, JobState
 from shared.messages import JobMessage
 from shared.notify.outbox import owed
@@ -88,7 +89,8 @@ class Acceptor:
             await services.jobs.add_row(existing.job_id, _flag(services, existing, job.body_sha256))
         if existing.final or existing.case_filed or existing.release > job.release:
             if existing.release > job.release or await owed(services, existing) is None:
-                await services.open_index.remove(job.job_id, job.release)
+                # The open row may have stood for what a crash left undone at the job's end.
+                await tidy(services, existing, job.release)
         elif existing.state is JobState.QUEUED and existing.claim == 0:
             # The turn's own message id: had it been sent, duplicate detection drops this one.
             await self._send(existing)

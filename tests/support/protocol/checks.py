@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Collection
 
 from shared.deadletters.filing import fingerprint_of
 from shared.deadletters.ports import CaseState
@@ -33,10 +34,18 @@ async def check_settled(world: World, accepted: set[str], *, sweeping: bool = Tr
     for job in jobs.values():
         await _check_job(world, job, job.job_id in accepted)
     if sweeping:
-        pending = {job.job_id for job in jobs.values() if job.review is Review.PENDING}
-        listed = {entry.job_id for entry in world.reviews.all_reviews()}
-        demand(listed == pending, f"{pending} wait for a review, and {listed} are listed")
+        _check_lists(world, jobs.values(), accepted)
     await _check_cases(world, jobs, sweeping)
+
+
+def _check_lists(world: World, jobs: Collection[Job], accepted: set[str]) -> None:
+    pending = {job.job_id for job in jobs if job.review is Review.PENDING}
+    listed = {entry.job_id for entry in world.reviews.all_reviews()}
+    demand(listed == pending, f"{pending} wait for a review, and {listed} are listed")
+    settled = {job.job_id for job in jobs if job.settled}
+    kept = {entry.job_id for entry in world.retention.all_ended()}
+    known = accepted & settled <= kept <= settled
+    demand(known, f"{settled} are settled, and retention knows of {kept}")
 
 
 async def _check_job(world: World, job: Job, accepted: bool) -> None:
