@@ -38,7 +38,7 @@ def in_a_fresh_interpreter(code: str, *options: str) -> subprocess.CompletedProc
         env={"PATH": os.defpath},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=160,
         check=False,
     )
 

