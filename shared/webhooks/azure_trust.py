@@ -65,7 +65,7 @@ def verify_azure(request: WebhookRequest, trust: Trust[AzureOptions]) -> Verifie
         return Verified(secret_index=None)
     index = matching_key(trust.keys, _given(request, options), lambda key: key)
     if index is None:
-        raise BadSignature("The source's secret is missing or another one.")
+        raise BadSignature("The source's secret is missing or another one. Compare it on both sides.")
     return Verified(secret_index=index)
 
 

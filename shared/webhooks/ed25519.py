@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-PUBLIC_KEY_BYTES = 32
-SIGN_BIT = 1 << 255
+_SIGN_BIT = 1 << 255
 _SMALL_ORDER = frozenset(
     int.from_bytes(bytes.fromhex(point), "little")
     for point in (
@@ -52,6 +51,6 @@ def is_signed(key: bytes, signature: bytes, message: bytes) -> bool:
 def _loaded(key: bytes) -> "Ed25519PublicKey":
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    if int.from_bytes(key, "little") & ~SIGN_BIT in _SMALL_ORDER:
+    if int.from_bytes(key, "little") & ~_SIGN_BIT in _SMALL_ORDER:
         raise ValueError("the key is a point of small order")
     return Ed25519PublicKey.from_public_bytes(key)

@@ -17,7 +17,7 @@ _NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 def field_values(body: bytes, name: bytes, most_fields: int) -> list[bytes]:
     """The decoded values of the fields called `name`. Raises MalformedBody."""
     if not body.isascii() or body.count(b"&") >= most_fields:
-        raise MalformedBody("The body is not a form in UTF-8.")
+        raise MalformedBody(f"The body is not a form in UTF-8 of at most {most_fields} fields.")
     return [_decoded(body, start, stop) for key, start, stop in _fields(body, name) if key == name]
 
 

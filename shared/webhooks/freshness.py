@@ -13,5 +13,6 @@ def check_freshness(timestamp: float, trust: Trust[Any]) -> None:
     if abs(skew) > trust.tolerance.total_seconds():
         where = "future" if skew > 0 else "past"
         raise StaleTimestamp(
-            f"The signed timestamp lies more than {limit} seconds in the {where}.", skew_seconds=int(skew)
+            f"The signed timestamp lies more than {limit} seconds in the {where}. Compare the clocks.",
+            skew_seconds=int(skew),
         )

@@ -29,6 +29,7 @@ from shared.webhooks.signatures import SHORTEST_SECRET, canonical_base64, matchi
 from shared.webhooks.times import iso_time, unix_time
 
 _TIME = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
+_MISMATCH = "The source's signature header does not match the request. Compare the secret and what is signed."
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})+", re.ASCII)
 _ALGORITHMS: dict[str, Callable[..., Any]] = {
     "sha256": hashlib.sha256,
@@ -62,7 +63,7 @@ class GenericHmac(Scheme[HmacOptions]):
         parts = list(_signed_parts(request, options))
         index = matching_key(trust.keys, [candidate], lambda key: _signature(key, parts, options))
         if index is None:
-            raise BadSignature("The source's signature header does not match the request.")
+            raise BadSignature(_MISMATCH)
         if time is not None:
             check_freshness(time, trust)
         return Verified(secret_index=index)

@@ -106,7 +106,7 @@ def form_fields(body: bytes, most: int = MOST_FORM_FIELDS) -> list[tuple[str, st
     try:
         return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError:
-        raise MalformedBody("The body is not a form in UTF-8.") from None
+        raise MalformedBody(f"The body is not a form in UTF-8 of at most {most:,} fields.") from None
 
 
 def text_of(document: Mapping[str, Any], name: str) -> str:

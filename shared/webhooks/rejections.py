@@ -60,14 +60,14 @@ class BodyTooLarge(WebhookRejected):
 
 
 class LengthRequired(WebhookRejected):
-    """The request has no Content-Length, so its body could not be read."""
+    """The request has no Content-Length, so its body could not be read. Do not send it in chunks."""
 
     code: ClassVar[str] = "length_required"
     status: ClassVar[int] = 411
 
 
 class UnknownSource(WebhookRejected):
-    """No source of this name is configured."""
+    """No source of this name is configured. Compare the end of the address with pipeline.toml."""
 
     code: ClassVar[str] = "unknown_source"
     status: ClassVar[int] = 404
@@ -80,5 +80,7 @@ class MethodNotAllowed(WebhookRejected):
     status: ClassVar[int] = 405
 
     def __init__(self, methods: tuple[str, ...]) -> None:
-        super().__init__(f"This source takes {', '.join(methods)} only.")
+        others = ", ".join(method for method in methods if method != "POST")
+        handshake = f", and {others} only as its sender's handshake" if others else " only"
+        super().__init__(f"This source takes POST{handshake}.")
         self.headers = {"Allow": ", ".join(methods)}

@@ -41,7 +41,9 @@ class Shopify(Scheme[Options]):
             trust.keys, [given], lambda key: base64.b64encode(hmac_sha256(key, request.body))
         )
         if index is None:
-            raise BadSignature("X-Shopify-Hmac-Sha256 does not match the body.")
+            raise BadSignature(
+                "X-Shopify-Hmac-Sha256 does not match the body. Compare the app's client secret."
+            )
         return Verified(secret_index=index)
 
     def read(self, request: WebhookRequest, trust: Trust[Options]) -> tuple[WebhookEvent, ...]:  # noqa: ARG002

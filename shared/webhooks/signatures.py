@@ -79,5 +79,5 @@ def verify_prefixed_hex(request: WebhookRequest, header: str, keys: Sequence[byt
     given = found.removeprefix("sha256=").encode()
     index = matching_key(keys, [given], lambda key: hmac_sha256(key, request.body).hex().encode())
     if index is None:
-        raise BadSignature(f"{header} does not match the body.")
+        raise BadSignature(f"{header} does not match the body. Compare the secrets on both sides.")
     return Verified(secret_index=index)

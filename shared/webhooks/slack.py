@@ -61,7 +61,7 @@ class Slack(Scheme[Options]):
             lambda key: b"v0=" + hmac_sha256(key, *signed).hex().encode(),
         )
         if index is None:
-            raise BadSignature("X-Slack-Signature does not match time and body.")
+            raise BadSignature("X-Slack-Signature does not match time and body. Compare the signing secret.")
         check_freshness(int(time), trust)
         return Verified(secret_index=index)
 

@@ -81,7 +81,9 @@ class Standard(Scheme[Options]):
         candidates = _candidates(headers.signatures)
         index = next((i for i, key in enumerate(trust.keys) if _is_signed(key, candidates, signed)), None)
         if index is None:
-            raise BadSignature("No signature matches id, timestamp and body.")
+            raise BadSignature(
+                "No signature matches id, timestamp and body. Compare the secrets on both sides."
+            )
         check_freshness(int(headers.timestamp), trust)
         return Verified(secret_index=index)
 
@@ -122,7 +124,8 @@ def _is_signed(key: bytes, candidates: Sequence[tuple[str, bytes]], signed: Sequ
         return any(v == "v1" and hmac.compare_digest(expected, text) for v, text in candidates)
     given = [text.decode("latin-1") for version, text in candidates if version == "v1a"]
     signatures = [found for found in map(canonical_base64, given) if found is not None]
-    return any(is_signed(key, signature, b"".join(signed)) for signature in signatures)
+    message = b"".join(signed) if signatures else b""
+    return any(is_signed(key, signature, message) for signature in signatures)
 
 
 def _public_key(text: str) -> PublicKey:

@@ -55,7 +55,9 @@ class Stripe(Scheme[Options]):
             lambda key: hmac_sha256(key, time.encode(), b".", request.body).hex().encode(),
         )
         if index is None:
-            raise BadSignature("No v1 signature in Stripe-Signature matches time and body.")
+            raise BadSignature(
+                "No v1 signature in Stripe-Signature matches time and body. Compare the endpoint's secret."
+            )
         check_freshness(int(time), trust)
         return Verified(secret_index=index)
 

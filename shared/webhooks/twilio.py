@@ -28,6 +28,9 @@ _LARGEST_FORM = 256 * KIB
 """Whatever the source's max_body: a form is read before its signature is known to be right, for anybody who
 sends one. Twilio's have short fields; the longest, a message's text, has 1,600 characters.
 """
+_MISMATCH = (
+    "X-Twilio-Signature does not match the public URL and the body. Compare public_url and the auth token."
+)
 _HASHES = {"HMAC_SHA256": hashlib.sha256, "HMAC_SHA1": hashlib.sha1}
 _TWIML = Reply(
     status=200,
@@ -83,7 +86,7 @@ class Twilio(Scheme[TwilioOptions]):
             index = matching_key(trust.keys, [candidate], lambda key, text=text: _mac(key, text, "HMAC_SHA1"))  # type: ignore[misc]  # a default binds the loop's value
             if index is not None:
                 return Verified(secret_index=index)
-        raise BadSignature("X-Twilio-Signature does not match the public URL and the body.")
+        raise BadSignature(_MISMATCH)
 
     def read(self, request: WebhookRequest, trust: Trust[TwilioOptions]) -> tuple[WebhookEvent, ...]:
         require_identity_encoding(request)
@@ -101,7 +104,7 @@ def _verify_shared(
     if len(given) != len(pairs) or key is None or algorithm not in _HASHES:
         raise BadSignature("X-Twilio-Webhooks-Signature-Settings names a key or algorithm unknown here.")
     if not any(hmac.compare_digest(_mac(key, text, algorithm), candidate) for text in signed):
-        raise BadSignature("X-Twilio-Signature does not match the public URL and the body.")
+        raise BadSignature(_MISMATCH)
     return Verified(secret_index=None, named=name)
 
 
@@ -130,7 +133,9 @@ def _signed_body(request: WebhookRequest) -> bytes:
             raise BodyTooLarge(f"The body is a form over {_LARGEST_FORM:,} bytes.")
         return signed_text(request.body)
     except (MalformedBody, UnsupportedMediaType):
-        raise BadSignature("The body is no form in UTF-8, so it is not what Twilio signed.") from None
+        raise BadSignature(
+            "The body is no form in UTF-8, or of too many fields, so it is not what Twilio signed."
+        ) from None
 
 
 def _body_hashes(query: str) -> list[str]:
