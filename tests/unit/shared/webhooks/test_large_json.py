@@ -15,16 +15,38 @@ from shared.webhooks.rejections import MalformedBody
 from shared.webhooks.strict_json import DEEPEST
 from tests.unit.shared.webhooks.large_texts import narrow, verdict, written
 
-TEXTS = st.text(max_size=12) | st.text(alphabet='{}[]:,\\"ué🏗 \n', min_size=100, max_size=300)
+LONG_TEXTS = st.builds(
+    lambda part, times: part * times, st.text('{}[]:,\\"ué🏗 \n', min_size=3, max_size=12), st.integers(25, 40)
+)
+NAMES = ("{}", "é{}", '"{}\\', "🏗{}", "{}\n")
+
+
+def many_members(name: str, values: list[Any], count: int) -> dict[str, Any]:
+    return {name.format(number): values[number % len(values)] for number in range(count)}
+
+
+# What is long is made of a few parts: drawn one by one, its parts would take most of the test's time.
 DOCUMENTS = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=12)
+    | LONG_TEXTS,
     lambda inner: (
         st.lists(inner, max_size=6)
-        | st.builds(lambda one, times: [one] * times, inner, st.integers(10, 60))
+        | st.builds(
+            lambda some, times: some * times, st.lists(inner, min_size=1, max_size=3), st.integers(4, 12)
+        )
         | st.dictionaries(st.text(max_size=6), inner, max_size=6)
-        | st.dictionaries(st.text(max_size=3), inner, min_size=8, max_size=40)
+        | st.builds(
+            many_members,
+            st.sampled_from(NAMES),
+            st.lists(inner, min_size=1, max_size=4),
+            st.integers(8, 24),
+        )
     ),
-    max_leaves=12,
+    max_leaves=8,
 )
 SCRAPS = st.lists(
     st.sampled_from(
@@ -57,7 +79,7 @@ SCRAPS = st.lists(
 
 
 @given(DOCUMENTS, st.booleans(), st.sampled_from([None, 1]))
-@settings(max_examples=150)
+@settings(max_examples=100)
 @example(["🏗"] * 100, False, None)
 @example({"a": "é" * 200, "b": [1] * 200, "c": {str(n): n for n in range(60)}}, False, None)
 def test_a_document_is_the_same_in_pieces(document: Any, ascii_only: bool, indent: int | None) -> None:
@@ -83,7 +105,14 @@ def test_what_is_no_strict_json_is_refused_all_the_same(begin: str, more: str, e
         assert found == plain or {found[0], plain[0]} == {MalformedBody}, body
 
 
-@given(st.lists(st.integers() | st.text(max_size=9), min_size=80, max_size=99), st.integers(-99, 99))
+@given(
+    st.builds(
+        lambda some, times: [part for number in range(times) for part in (number, some[number % len(some)])],
+        st.lists(st.integers() | st.text(max_size=9), min_size=1, max_size=9),
+        st.integers(40, 50),
+    ),
+    st.integers(-110, 110),
+)
 def test_a_long_list_is_a_list_to_who_uses_it(document: list[Any], place: int) -> None:
     with narrow():
         found = parse_json(written(document, ascii_only=True))
@@ -107,7 +136,14 @@ def test_a_long_list_is_a_list_to_who_uses_it(document: list[Any], place: int) -
                 found[place]
 
 
-@given(st.dictionaries(st.text(max_size=9), st.integers() | st.text(max_size=9), min_size=60, max_size=80))
+@given(
+    st.builds(
+        lambda some, name, values: some | many_members(name, values, 40),
+        st.dictionaries(st.text(max_size=9), st.integers() | st.text(max_size=9), max_size=9),
+        st.sampled_from(NAMES),
+        st.lists(st.integers() | st.text(max_size=9), min_size=1, max_size=9),
+    )
+)
 def test_a_long_object_is_a_dict_to_who_uses_it(document: dict[str, Any]) -> None:
     with narrow():
         found = parse_json(written(document, ascii_only=True))
