@@ -33,9 +33,9 @@ async def check_settled(world: World, accepted: set[str], *, sweeping: bool = Tr
     demand(accepted <= set(jobs), "an accepted job is not stored")
     for job in jobs.values():
         await _check_job(world, job, job.job_id in accepted)
+    await _check_cases(world, jobs, sweeping)
     if sweeping:
         _check_lists(world, jobs.values(), accepted)
-    await _check_cases(world, jobs, sweeping)
 
 
 def _check_lists(world: World, jobs: Collection[Job], accepted: set[str]) -> None:

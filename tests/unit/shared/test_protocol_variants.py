@@ -53,6 +53,7 @@ PLANS = {
         failures=1.0,
         operators=0.1,
         closes=1.0,
+        webhooks=0.0,  # a copy of the event makes good what a kill left
         sweeps=0.002,
         time=0.01,
         kill_at=frozenset({Point.CLOSE_AFTER_BATCH}),
