@@ -55,7 +55,12 @@ def read_sources(pipeline: Path) -> list[Source]:
 def read_tables(pipeline: Path) -> dict[str, dict[str, Any]]:
     """The tables of a pipeline file's sources as they stand there, by name."""
     try:
-        document = tomllib.loads(pipeline.read_text(encoding="utf-8"))
+        text = pipeline.read_text(encoding="utf-8")
+        if text.startswith("\ufeff"):
+            raise PipelineReadError(
+                f"{pipeline} begins with a byte order mark. Save it as UTF-8 without one."
+            )
+        document = tomllib.loads(text)
     except OSError as fault:
         raise PipelineReadError(f"{pipeline} cannot be read: {fault.strerror}.") from fault
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:

@@ -21,11 +21,14 @@ def test_sources_and_the_settings_of_their_secrets_are_read(tmp_path: Path) -> N
     assert read_sources(file) == [SOURCES[0]]
 
 
-@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read"), ("[sources", "not valid TOML")])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "cannot be read"), ("[sources", "not valid TOML"), ("\ufeff[sources.a]", "without one")],
+)
 def test_an_unusable_pipeline_file_is_named(tmp_path: Path, content: str | None, said: str) -> None:
     file = tmp_path / "pipeline.toml"
     if content is not None:
-        file.write_text(content)
+        file.write_text(content, encoding="utf-8")
     with pytest.raises(PipelineReadError, match=rf"pipeline\.toml.*{said}"):
         read_sources(file)
 
