@@ -5,6 +5,7 @@ with the same port and keys when that ends by itself: at a `functionTimeout`, a 
 crash. A child notices the end of its parent by the end of its standard input. Standard library only.
 """
 
+import argparse
 import asyncio
 import contextlib
 import json
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from devhost.ports import free_ports
 from devhost.system import SYSTEM
 
 KEPT = "--kept"
@@ -37,7 +39,7 @@ class Keeper:
     """Runs one host after another, until asked to end."""
 
     def __init__(self, arguments: Sequence[str], ready: TextIO) -> None:
-        self._arguments = list(arguments)
+        self._arguments = [*arguments, *port_to_keep(arguments)]
         self._ready = ready
         self._keys: Any = None
         self._is_ready = False
@@ -103,6 +105,14 @@ class Keeper:
         self._arguments += ["--port", str(told["port"])]
         self._ready.write(json.dumps(told | {"pid": os.getpid()}) + "\n")
         self._ready.flush()
+
+
+def port_to_keep(arguments: Sequence[str]) -> list[str]:
+    """Arguments for a port that no client is given while nobody listens there; none if one was asked for."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--port", nargs="?", default="0")
+    asked = parser.parse_known_args(arguments)[0].port
+    return ["--port", str(free_ports(1)[0])] if asked == "0" else []
 
 
 def take_lifeline() -> Any:

@@ -88,6 +88,7 @@ def test_a_new_process_goes_on_with_the_port_and_the_keys(tmp_path: Path, target
     app = write_app(tmp_path, APP, host_json={"functionTimeout": "00:00:04"})
     with HostProcess(app, ("--restart",)) as host:
         assert host.ready["pid"] == host.process.pid
+        assert host.port < 32_768  # no client is given it as its own while the host is down
         first = _pid(host)
         assert first != host.process.pid
         assert _cut(host, target) is None
