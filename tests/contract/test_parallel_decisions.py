@@ -25,7 +25,7 @@ from tests.support.fakes import World
 
 DECISION = Decision(operator="ada", reason="It is there now.", idempotency_key="key-1")
 DONE = Reconciliation(effect="submit", outcome=Outcome.DONE, external_id="video_7")
-MANY = 50
+MANY = 25
 SOME = 20
 
 
