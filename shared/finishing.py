@@ -51,9 +51,10 @@ async def _told(services: Services, job: Job) -> bool:
     return True
 
 
-async def tidy(services: Services, job: Job, release: int) -> None:
+async def tidy(services: Services, job: Job, release: int, *, version: str | None = None) -> None:
     """Settle the lists, note the job's end, forget its limits, then remove the open row of `release`.
 
+    With `version` only if the row is still that one: whoever wrote it again since knows more than `job`.
     Repeatable. What waits for a person's look has not come to its end: the verdict's tidying notes that.
     """
     await settle_cases(services, job)
@@ -62,7 +63,7 @@ async def tidy(services: Services, job: Job, release: int) -> None:
         await services.retention.put(ended(job))
     await forget_job(services, job, release)
     await reach(Point.FINISH_BEFORE_OPEN_ROW)
-    await services.open_index.remove(job.job_id, release)
+    await services.open_index.remove(job.job_id, release, version=version)
 
 
 async def come_again(services: Services, job: Job, suffix: str, at: datetime | None = None) -> None:

@@ -194,7 +194,7 @@ class Sweep:
                 await services.open_index.remove(entry.job_id, entry.release, version=entry.version)
             case Finish():
                 assert snapshot is not None
-                await tidy(services, snapshot.job, entry.release)
+                await tidy(services, snapshot.job, entry.release, version=entry.version)
             case File():
                 assert snapshot is not None
                 await file_case(services, snapshot)

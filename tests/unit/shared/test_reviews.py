@@ -271,6 +271,29 @@ async def test_after_a_kill_the_list_says_what_the_job_says(
     assert world.open.keys() == set()
 
 
+async def test_a_sweep_that_looked_before_the_verdict_leaves_the_row_that_guards_it(
+    world: World, services: Services
+) -> None:
+    job = await listed_job(services, world)
+    async with killed_at(Point.REVIEW_BEFORE_BATCH):
+        await review(services, job.job_id, DECISION, Review.APPROVED)
+    world.clock.advance(timedelta(minutes=3))
+
+    async def judge() -> None:
+        async with killed_at(Point.REVIEW_AFTER_BATCH):
+            await review(services, job.job_id, DECISION, Review.APPROVED)
+
+    world.reviews.before("put", judge)  # the sweep has read that the result is pending
+    for _ in range(2):
+        await Sweep(services).run()
+        world.clock.advance(timedelta(minutes=3))
+        await run_messages(services, world)
+    assert world.notifier.ids() == [f"{job.job_id}-0-succeeded"]
+    await Sweep(services).run()
+    assert (world.open.keys(), waiting(world)) == (set(), [])
+    assert [entry.job_id for entry in world.retention.all_ended()] == [job.job_id]
+
+
 @pytest.mark.parametrize("when", ["put", "load"])
 async def test_a_verdict_while_the_job_is_being_listed_leaves_it_off_the_list(
     world: World, services: Services, when: str
