@@ -40,7 +40,7 @@ class OutcomeUnknown(Refusal):
 
 
 class NoOpenEffect(Refusal):
-    """Nothing is to be decided under this name: it is known, or this was said before. Look at the effects."""
+    """Nothing is open under this name: it is known, or was said before. Look at the effects, or resubmit."""
 
     code: ClassVar[str] = "no_open_effect"
 
