@@ -20,7 +20,7 @@ SETUP_SECONDS = 240
 """How long one run may take to make the environment, or wait for another run that makes it."""
 
 _STAMP = ".afterhook-installed"
-_PROBE_SECONDS = 20
+_PROBE_SECONDS = 90
 # Free-threaded builds are another ABI, for which most packages have no wheels.
 _PROBE = (
     "import sys, sysconfig, ensurepip, venv\n"

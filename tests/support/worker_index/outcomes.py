@@ -49,7 +49,7 @@ _METADATA = {
     "UserProperties": _PROPERTIES,
 }
 _REQUEST = http("POST", "items/{id}", {"id": "7 ä"}, b'{"a": 1}', {"x-a": "1,2"})
-_SECONDS = 20
+_SECONDS = 120
 
 
 async def outcome(kind: WorkerKind, folder: Path, script: str, *, call: bool) -> dict[str, Any]:

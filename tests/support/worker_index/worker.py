@@ -17,7 +17,7 @@ from devhost.paths import ROOT
 
 DRIVER = Path(__file__).with_name("driver.py")
 DEPLOYED = ("function_app.py", "host.json", "pipeline.toml", "shared")
-_START_SECONDS = 60
+_START_SECONDS = 180
 _GRACE_SECONDS = 30
 
 
@@ -92,7 +92,7 @@ class Worker:
         self._process.communicate()
 
     def invoke(
-        self, name: str, data: Datum, metadata: Mapping[str, Datum] | None = None, *, seconds: float = 60
+        self, name: str, data: Datum, metadata: Mapping[str, Datum] | None = None, *, seconds: float = 120
     ) -> Invocation:
         """Invoke as the host does: the trigger's data, its metadata, the answer or its failure."""
         function = self.functions[name]
