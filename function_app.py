@@ -31,7 +31,7 @@ async def _answer(
 
     answer = await answered(handler)
     # Not as `mimetype`: to one of text the library adds a charset, also where it has one.
-    headers = {**answer.headers, "Content-Type": answer.content_type}
+    headers = {**answer.headers, "content-type": answer.content_type}
     return func.HttpResponse(answer.body, status_code=answer.status, headers=headers)
 
 
