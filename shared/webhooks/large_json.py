@@ -223,12 +223,17 @@ def _members(window: Window, depth: int) -> Iterator[tuple[str, int, Any]]:
     if window.peek() == "}":
         window.take()
         return
-    separator = ","
+    separator, apart, pause = ",", 0, 0
     while separator == ",":
-        for name, place, value in window.members():
-            if isinstance(value, dict | list):
-                check_depth(value, DEEPEST - depth)
-            yield name, place, value
+        if apart == pause:  # after each attempt in vain more members are read one by one
+            apart, pause = 0, 2 * pause + 1
+            for name, place, value in window.members():
+                pause = 0
+                if isinstance(value, dict | list):
+                    check_depth(value, DEEPEST - depth)
+                yield name, place, value
+        else:
+            apart += 1
         name = _name(window)
         window.peek()
         place = window.place()
