@@ -1,5 +1,6 @@
 """Start a real host process on a small app and talk to it over real sockets."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -151,10 +152,17 @@ class HostProcess:
             connection.close()
 
     def raw(self, sent: bytes) -> bytes:
-        """Send bytes and return what comes back until the host closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS) as connection:
-            connection.sendall(sent)
-            received = b""
+        """Send bytes and return what comes back until the host closes the connection.
+
+        It resets it if some of them come when it has answered already.
+        """
+        received = b""
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS) as connection,
+            contextlib.suppress(ConnectionResetError),
+        ):
+            with contextlib.suppress(BrokenPipeError):
+                connection.sendall(sent)
             while piece := connection.recv(65_536):
                 received += piece
         return received
