@@ -12,6 +12,7 @@ from tests.support.protocol.plan import DAY_TOKENS, JOB_TOKENS, Plan
 from tests.support.protocol.stage import SPINS, TraceLoop
 
 SETTLE_ROUNDS = 60
+_MOST_CANCELS = 100
 Move = Callable[[], Coroutine[Any, Any, object]]
 
 
@@ -80,8 +81,10 @@ class Simulation(Adversary):
             invocation.kill()
         for _ in range(SPINS):
             await asyncio.sleep(0)
-        for task in [each.task for each in self._live if each.task is not None and each.done]:
-            task.exception()  # that nobody wants to know any more
+        await _no_task_left()
+        for task in [each.task for each in self._live if each.task is not None]:
+            if not task.cancelled():
+                task.exception()  # that nobody wants to know any more
 
     async def _until_quiet(self) -> None:
         for turn in range(SETTLE_ROUNDS):
@@ -115,6 +118,17 @@ class Simulation(Adversary):
             await self._take(ready)
             await self._rest()
         raise Broken("it never comes to rest")
+
+
+async def _no_task_left() -> None:
+    """Cancel what is left until it ends: what reacts to being cancelled may come to a gate once more."""
+    cancels = 0
+    while left := asyncio.all_tasks() - {asyncio.current_task()}:
+        demand(cancels < _MOST_CANCELS, f"tasks that do not end: {left}")
+        for task in left:
+            task.cancel()
+        await asyncio.sleep(0)
+        cancels += 1
 
 
 def simulate(seed: int, plan: Plan | None = None) -> Simulation:

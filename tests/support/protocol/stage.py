@@ -164,6 +164,7 @@ class Stage:
         for invocation in [each for each in self._live if each.done]:
             self._live.remove(invocation)
             self._lost.discard(invocation)
+            invocation.kill()  # no gate of what it left running opens any more
             self._finish(invocation)
 
     def _finish(self, invocation: Invocation) -> None:
